@@ -1,0 +1,36 @@
+# Warnings, ccache, sanitizers: what every target shares.
+set(GAUNTLET_CUDA AUTO CACHE STRING "AUTO (where a toolkit is found), ON (required) or OFF")
+set(GAUNTLET_SANITIZE "" CACHE STRING "sanitizers to build with, as in address,undefined")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(GTest REQUIRED)
+find_path(SQLITE3_INCLUDE sqlite3.h REQUIRED)
+# The archive, not the shared object: the binary must start on machines without libsqlite3.
+find_library(SQLITE3_ARCHIVE libsqlite3.a REQUIRED)
+
+add_library(gauntlet_flags INTERFACE)
+target_compile_options(gauntlet_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-sign-conversion;-Werror>)
+target_include_directories(gauntlet_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(gauntlet_flags INTERFACE Threads::Threads)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(gauntlet_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-attributes;-Wno-ignored-attributes;-Wno-missing-designated-field-initializers>)
+else()
+  target_compile_options(gauntlet_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+endif()
+if(GAUNTLET_SANITIZE)
+  target_compile_options(gauntlet_flags INTERFACE
+    -fsanitize=${GAUNTLET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  target_link_options(gauntlet_flags INTERFACE -fsanitize=${GAUNTLET_SANITIZE})
+endif()

@@ -1,0 +1,19 @@
+// GPUs as the CUDA runtime reports them. no_cuda.cc answers where there is no toolkit.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/machine.h"
+
+namespace gauntlet {
+
+struct GpuQuery {
+  std::vector<GpuInfo> gpus;
+  std::string reason;   // why there is none
+  std::string driver;   // "13.0"
+  std::string runtime;  // "13.0"
+};
+
+GpuQuery query_gpus();
+
+}  // namespace gauntlet

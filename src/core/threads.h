@@ -1,0 +1,43 @@
+// Threads with a place: pinning, and a pool of pinned workers whose fork and join cost little.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace gauntlet {
+
+/// The CPUs this process may run on, in order (respects cpusets and taskset).
+std::vector<int> allowed_cpus();
+
+/// Pins the calling thread; false where the system refuses.
+bool pin_this_thread(int cpu);
+
+/// Workers pinned one per CPU. run(f) calls f(worker) once on each and returns when all are done; the calling
+/// thread is worker 0.
+class ThreadPool {
+ public:
+  explicit ThreadPool(std::vector<int> cpus);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const;
+  void run(const std::function<void(int worker)>& task);
+
+  /// Splits [0, count) into one contiguous range per worker.
+  void for_ranges(std::int64_t count,
+                  const std::function<void(std::int64_t begin, std::int64_t end)>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Splits [0, count) over short-lived threads on all CPUs: for set-up and checking, never for timing. Below `grain`
+/// items it stays on the calling thread.
+void parallel_for(std::int64_t count,
+                  const std::function<void(std::int64_t begin, std::int64_t end)>& body,
+                  std::int64_t grain = 4096);
+
+}  // namespace gauntlet

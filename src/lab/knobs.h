@@ -1,0 +1,43 @@
+// Knobs: a pair's sizes and settings, with a default per backend; --set and --sweep change them.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/expected.h"
+
+namespace gauntlet::lab {
+
+enum class BackendKind { cpu, cuda };
+
+constexpr const char* name_of(BackendKind kind) { return kind == BackendKind::cpu ? "cpu" : "cuda"; }
+
+struct Knob {
+  std::string name;
+  std::int64_t cpu = 0;   // default on the CPU
+  std::int64_t cuda = 0;  // default on a GPU; 0: the CPU's
+  std::int64_t min = 1;
+  std::int64_t max = std::int64_t{1} << 40;
+  std::int64_t multiple_of = 1;
+  std::string help;
+};
+
+/// Values of all of a pair's knobs, checked.
+class Knobs {
+ public:
+  using Overrides = std::map<std::string, std::int64_t>;
+
+  static Knobs defaults(const std::vector<Knob>& declared, BackendKind backend);
+
+  /// Applies overrides; an unknown name or a value out of range is an error that says what is valid.
+  Expected<Knobs> with(const std::vector<Knob>& declared, const Overrides& overrides) const;
+
+  std::int64_t operator[](const std::string& name) const;
+  const std::map<std::string, std::int64_t>& all() const { return values_; }
+
+ private:
+  std::map<std::string, std::int64_t> values_;
+};
+
+}  // namespace gauntlet::lab
