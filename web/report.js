@@ -41,10 +41,10 @@
   }
 
   function header() {
-    const tiles = Object.entries(summary.counts).filter(([, count]) => count > 0).map(([status, count]) =>
-      el("button", {type: "button", class: `tile s-${status}`, "data-status": status, "aria-pressed": "false", style: {"flex-grow": String(count)},
+    const tiles = Object.entries(STATUS).filter(([status]) => summary.counts[status] > 0).map(([status]) =>
+      el("button", {type: "button", class: `tile s-${status}`, "data-status": status, "aria-pressed": "false",
         onclick: () => setFilter("status", filters.status === status ? "" : status)},
-        el("span", {class: "count"}, String(count)), el("span", {class: "words"}, el("span", {class: "glyph", "aria-hidden": "true"}, STATUS[status].glyph), STATUS[status].words)));
+        el("span", {class: "count"}, String(summary.counts[status])), el("span", {class: "words"}, el("span", {class: "glyph", "aria-hidden": "true"}, STATUS[status].glyph), STATUS[status].words)));
     const headlines = summary.headlines.map(({backend, speedup, sentence}) => el("div", {class: "headline"},
       backendTag(backend), el("span", {class: "figure"}, speedup === null ? "–" : format.ratio(speedup)), el("span", {class: "sentence"}, sentence)));
     return el("header", {},
@@ -99,7 +99,7 @@
     const panel = el("div", {});
     redrawCeilings = (shown) => panel.replaceChildren(ceilingChart(shown) ?? el("p", {class: "empty"}, "No result here has a ceiling to compare with."));
     return section("roofline", "How close to the machine's limits",
-      "Ceilings are measured on this machine, not read from a datasheet. Above 100%: the data came from a cache.",
+      "Ceilings are measured on this machine, not read from a datasheet. Above 100%: a cache served the data, or the ceiling was measured too low.",
       el("p", {class: "key"}, el("span", {class: "k ring"}, "baseline"), el("span", {class: "k disc"}, "optimized"), el("span", {class: "k lines"}, "measured ceiling")),
       el("div", {class: "figures"}, charts),
       el("h3", {}, "Share of the ceiling that binds"),

@@ -94,9 +94,9 @@ function plot(host, {width, height, x, y, data, series, draw, label, bands, onMo
   const text = themeColor("--muted");
   const axis = (of) => ({stroke: text, label: of.label, labelFont: "12px system-ui, sans-serif", font: "11px system-ui, sans-serif",
     labelSize: 18, grid: {stroke: themeColor("--line"), width: 1}, ticks: {stroke: themeColor("--line"), width: 1, size: 4},
-    values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : of.text(tick))), size: of.size, space: of.space,
-    splits: of.splits ? () => of.splits : undefined, filter: of.splits ? (_, ticks) => ticks : undefined});
-  const chart = new uPlot({width, height, legend: {show: false}, padding: [10, 14, 0, 0],
+    values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : of.text(tick))), size: of.size,
+    ...(of.splits ? {splits: () => of.splits, filter: (_, ticks) => ticks} : {})});
+  const chart = new uPlot({width, height, legend: {show: false}, padding: [10, 24, 0, 0],
     cursor: {drag: {x: false, y: false}, points: {show: false}, y: false, x: false},
     scales: {x: {time: false, distr: x.log ? 3 : 1, log: x.log ?? 10, range: x.range}, y: {distr: y.log ? 3 : 1, log: y.log ?? 10, range: y.range}},
     axes: [axis({size: 34, ...x}), axis({size: 58, ...y})], series, bands, hooks: {draw: [draw], setCursor: onMove ? [onMove] : []}}, data, host);
@@ -110,6 +110,7 @@ const decades = ([lo, hi]) => {
   for (let power = Math.round(Math.log10(lo)); power <= Math.round(Math.log10(hi)); ++power) splits.push(10 ** power);
   return splits;
 };
+const decadeText = (value) => (value >= 1e6 ? `${value / 1e6}M` : value >= 1e3 ? `${value / 1e3}k` : String(+value.toPrecision(1)));
 const decadeRange = (values) => [10 ** Math.floor(Math.log10(Math.min(...values))), 10 ** Math.ceil(Math.log10(Math.max(...values)))];
 
 function rooflinePoints(results) {
@@ -125,7 +126,7 @@ function drawRoofline(host, results, ceilings, width) {
   const yRange = decadeRange([...points.flatMap((p) => [p.optimized.gflop_per_s, p.baseline?.gflop_per_s || p.optimized.gflop_per_s]),
     ...rates.map(([, rate]) => rate.value), ...(bandwidth ? [bandwidth * xRange[0]] : [])]);
   const dpr = window.devicePixelRatio;
-  const colors = {roof: themeColor("--roof"), text: themeColor("--muted"), ...Object.fromEntries(Object.keys(STATUS).map((s) => [s, themeColor(`--${s}`)]))};
+  const colors = {roof: themeColor("--roof"), halo: themeColor("--card"), text: themeColor("--muted"), ...Object.fromEntries(Object.keys(STATUS).map((s) => [s, themeColor(`--${s}`)]))};
   const tip = el("div", {class: "tip", hidden: true});
   const draw = (u) => {
     const {ctx} = u;
@@ -145,13 +146,24 @@ function drawRoofline(host, results, ceilings, width) {
       ctx.lineTo(px(x1), py(y1));
       ctx.stroke();
     };
+    const write = (words, x, y) => {
+      ctx.save();
+      ctx.strokeStyle = colors.halo;
+      ctx.lineWidth = 4 * dpr;
+      ctx.strokeText(words, x, y);
+      ctx.restore();
+      ctx.fillText(words, x, y);
+    };
     let above = -Infinity;
     for (const [name, {value}] of rates) {
-      line(bandwidth ? Math.max(value / bandwidth, xRange[0]) : xRange[0], value, xRange[1], value);
+      const knee = bandwidth ? Math.max(value / bandwidth, xRange[0]) : xRange[0];
+      line(knee, value, xRange[1], value);
       if (py(value) - above < 14 * dpr) continue;
       above = py(value);
+      // Left of its line, above the slope, nothing can be measured: that is where a name hides no point.
+      const words = [`${name} ${format.gflop(value)}`, name].find((text) => px(knee) - u.bbox.left > ctx.measureText(text).width + 12 * dpr);
       ctx.textAlign = "right";
-      ctx.fillText(`${name} ${format.gflop(value)}`, u.bbox.left + u.bbox.width - 6 * dpr, py(value) - 4 * dpr);
+      if (words) write(words, px(knee) - 8 * dpr, py(value) + 4 * dpr);
     }
     if (bandwidth) {
       const end = Math.min(xRange[1], (rates[0]?.[1].value ?? Infinity) / bandwidth);
@@ -162,7 +174,7 @@ function drawRoofline(host, results, ceilings, width) {
       ctx.translate(px(start), py(bandwidth * start));
       ctx.rotate(angle);
       ctx.textAlign = "left";
-      ctx.fillText(`DRAM ${format.gb(bandwidth)}`, 0, -5 * dpr);
+      write(`DRAM ${format.gb(bandwidth)}`, 0, -8 * dpr);
       ctx.restore();
     }
     for (const point of points) {
@@ -197,8 +209,8 @@ function drawRoofline(host, results, ceilings, width) {
     tip.style.top = `${u.valToPos(nearest.optimized.gflop_per_s, "y") + 24}px`;
   };
   plot(host, {width, height: Math.min(380, Math.max(260, width * 0.6)), draw, onMove,
-    x: {log: 10, range: xRange, splits: decades(xRange), label: "FLOPs per byte", text: (v) => format.significant(v, 1)},
-    y: {log: 10, range: yRange, splits: decades(yRange), label: "GFLOP/s", text: (v) => (v >= 1e6 ? `${v / 1e6}M` : v >= 1e3 ? `${v / 1e3}k` : String(v)), size: 50},
+    x: {log: 10, range: xRange, splits: decades(xRange), label: "FLOPs per byte", text: decadeText},
+    y: {log: 10, range: yRange, splits: decades(yRange), label: "GFLOP/s", text: decadeText, size: 50},
     data: [xRange, yRange], series: [{}, {paths: () => null, points: {show: false}}],
     label: `Roofline: ${points.length} targets under the measured ceilings; the figures are in the results table`});
   host.append(tip);

@@ -10,7 +10,8 @@ function witnessCell(witness) {
     `${format.significant(witness.baseline)} → ${format.significant(witness.optimized)}${witness.moved ? "" : " ✕"}`);
 }
 
-// value: what is sorted by, missing values last; cell: what is shown; hide: the width class below which it is dropped.
+// value: what is sorted by, missing values last; cell: what is shown, where `shown` (or, without one, where there is a
+// value); hide: the width class below which the column is dropped.
 const COLUMNS = [
   {key: "id", label: "Target", value: (r) => anchorOf(r), cell: null},
   {key: "backend", label: "On", value: (r) => r.backend, cell: (r) => backendTag(r.backend)},
@@ -25,14 +26,14 @@ const COLUMNS = [
     cell: (r) => format.ns(r.optimized.median_ns)},
   {key: "gb", label: "GB/s", number: true, hide: "medium", value: (r) => (hasFigures(r) && r.optimized?.gb_per_s) || null,
     cell: (r) => format.significant(r.optimized.gb_per_s)},
-  {key: "gflop", label: "GFLOP/s", number: true, hide: "medium", value: (r) => (hasFigures(r) && r.optimized?.gflop_per_s) || null,
+  {key: "gflop", label: "GFLOP/s", number: true, hide: "wide", value: (r) => (hasFigures(r) && r.optimized?.gflop_per_s) || null,
     cell: (r) => format.significant(r.optimized.gflop_per_s)},
   {key: "ceiling", label: "Of ceiling", number: true, hide: "small", value: (r) => (hasFigures(r) && r.ceiling_percent) || null,
     cell: (r) => format.percent(r.ceiling_percent)},
-  {key: "spread", label: "Spread", number: true, hide: "medium", value: (r) => (hasFigures(r) ? r.optimized?.spread : null),
+  {key: "spread", label: "Spread", number: true, hide: "wide", value: (r) => (hasFigures(r) ? r.optimized?.spread : null),
     cell: (r) => format.percent(100 * r.optimized.spread)},
   {key: "witness", label: "Witness", number: true, hide: "medium", value: (r) => (r.witness.collected ? r.witness.optimized / r.witness.baseline : null),
-    cell: (r) => witnessCell(r.witness), always: true},
+    cell: (r) => witnessCell(r.witness), shown: hasFigures},
 ];
 
 function compareBy(column, direction) {
@@ -46,7 +47,7 @@ function compareBy(column, direction) {
 
 const pairs = (entries) => {
   const known = entries.filter(([, value]) => !missing(value));
-  return known.length ? el("dl", {}, known.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]).flat()) : null;
+  return known.length ? el("dl", {}, known.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])) : null;
 };
 
 function numbersTable(caption, rows) {
@@ -65,7 +66,7 @@ function sideRows({baseline, optimized}) {
   const row = (name, unit, text) => [name, text(baseline), text(optimized), unit];
   return [
     row("time, median", "", (side) => format.ns(side.median_ns)),
-    row("time, 95% interval", "", (side) => `${format.ns(side.lo_ns)} – ${format.ns(side.hi_ns)}`),
+    row("time, 95% interval", "", (side) => format.ns(side.lo_ns, side.hi_ns)),
     row("spread (IQR / median)", "%", (side) => format.significant(100 * side.spread, 2)),
     row("samples", "", (side) => side.samples.toLocaleString("en-US")),
     row("bandwidth", "GB/s", (side) => format.significant(side.gb_per_s)),
@@ -78,7 +79,7 @@ function witnessText(witness) {
   if (!witness.source || witness.source === "none") return [["Witness", `none: ${witness.meaning || "nothing to read"}`]];
   const outcome = !witness.collected ? `not collected: ${witness.why_not || "no reason given"}`
     : `${format.significant(witness.baseline)} → ${format.significant(witness.optimized)}, ${witness.moved ? "moved as claimed" : "did not move as claimed"}`;
-  return [["Witness", outcome], ["Shows", witness.meaning], ["Read from", `${witness.source} ${witness.name}`], ["Must", witness.expected]];
+  return [["Witness", outcome], ["Shows", witness.meaning], ["Read from", `${witness.source} ${witness.name}`], ["Expected", witness.expected]];
 }
 
 function verificationText({verification}) {
@@ -93,7 +94,7 @@ function conditionsText({conditions, samples, seconds}) {
   return [
     ["Measured in", `${conditions.processes} processes, ${conditions.blocks} blocks, ${samples.toLocaleString("en-US")} samples, ` +
       `${conditions.cold ? "cold" : "hot"} cache, ${format.significant(seconds)} s`],
-    ["Dropped", conditions.dropped_blocks ? `${conditions.dropped_blocks} thermally slowed blocks` : ""],
+    ["Dropped", conditions.dropped_blocks ? `${conditions.dropped_blocks} of the blocks, thermally slowed` : ""],
     ["SM clock", conditions.sm_clock_mhz_max ? `${range(conditions.sm_clock_mhz_min, conditions.sm_clock_mhz_max)} MHz` : ""],
     ["Power", conditions.power_w_max ? `up to ${format.significant(conditions.power_w_max)} W` : ""],
     ["Temperature", conditions.temperature_c_max ? `up to ${format.significant(conditions.temperature_c_max)} °C` : ""],
@@ -117,6 +118,7 @@ function details(result) {
       block("Counters", numbersTable("Hardware counters", metricRows(result.counters)))));
 }
 
+// Roles are spelled out because the phone layout's display: grid would take the native ones away.
 // The table keeps its rows; show(results) puts the given ones in the current order.
 function resultsTable(all) {
   let sort = {key: null, direction: 1};
@@ -125,7 +127,7 @@ function resultsTable(all) {
   const body = el("tbody", {});
   const headers = COLUMNS.map((column) => el("th", {scope: "col", class: `${column.number ? "number " : ""}${column.hide ?? ""}`},
     el("button", {type: "button", "data-sort": column.key, onclick: () => sortBy(column.key)}, column.label, el("span", {class: "arrow", "aria-hidden": "true"}))));
-  const table = el("table", {class: "results"}, el("caption", {class: "hidden-text"}, "Results, one row per target and backend"),
+  const table = el("table", {class: "results", role: "table"}, el("caption", {class: "hidden-text"}, "Results, one row per target and backend"),
     el("thead", {}, el("tr", {}, headers)), body);
   const chooser = el("select", {id: "sort-by", onchange: () => sortBy(chooser.value)},
     el("option", {value: ""}, "run order"), COLUMNS.map((column) => el("option", {value: column.key}, column.label)));
@@ -153,7 +155,7 @@ function resultsTable(all) {
       row.detail.remove();
       row.detail = null;
     } else {
-      row.detail = el("tr", {class: "detail", id: `detail-${result.index}`}, el("td", {colspan: COLUMNS.length}, details(result)));
+      row.detail = el("tr", {class: "detail", role: "row", id: `detail-${result.index}`}, el("td", {role: "cell", colspan: COLUMNS.length}, details(result)));
       row.main.after(row.detail);
     }
   }
@@ -164,12 +166,12 @@ function resultsTable(all) {
       el("span", {class: "chevron", "aria-hidden": "true"}), el("span", {class: "id"}, result.id, sweepLabel(result) ? el("span", {class: "muted"}, ` ${sweepLabel(result)}`) : null));
     const cells = COLUMNS.map((column) => {
       if (column.key === "id") {
-        return el("th", {scope: "row"}, button, el("span", {class: "technique"}, result.technique, result.kind === "demonstration" ? " · demonstration" : ""));
+        return el("th", {scope: "row", role: "rowheader"}, button, el("span", {class: "technique"}, result.technique, result.kind === "demonstration" ? " · demonstration" : ""));
       }
-      const empty = missing(column.value(result)) && !column.always;
-      return el("td", {class: `${column.number ? "number " : ""}${column.hide ?? ""}`}, empty ? el("span", {class: "muted"}, "–") : column.cell(result));
+      const empty = column.shown ? !column.shown(result) : missing(column.value(result));
+      return el("td", {role: "cell", class: `${column.number ? "number " : ""}${column.hide ?? ""}`}, empty ? el("span", {class: "muted"}, "–") : column.cell(result));
     });
-    const main = el("tr", {class: "main", id: anchorOf(result), onclick: (event) => {
+    const main = el("tr", {class: "main", role: "row", id: anchorOf(result), onclick: (event) => {
       if (!event.target.closest("a, button") && getSelection().isCollapsed) toggle(result);
     }}, cells);
     return {main, button, detail: null};
@@ -191,7 +193,7 @@ function resultsTable(all) {
       el("label", {for: "sort-by", class: "sort-label"}, "Sort by "), chooser,
       el("button", {type: "button", onclick: () => shown.forEach((result) => toggle(result, true))}, "Open all"),
       el("button", {type: "button", onclick: () => shown.forEach((result) => toggle(result, false))}, "Close all")),
-    table),
+    el("div", {class: "table-scroll"}, table)),
     show(results) { shown = results; fill(); },
     reveal(result) {
       toggle(result, true);
