@@ -16,12 +16,13 @@ static_assert(kThreads % kColumns == 0);
 __global__ void __launch_bounds__(kThreads) sum_rows(Params p) {
   __shared__ float tile[kThreads * kPitch];
   const std::int64_t first_row = std::int64_t{blockIdx.x} * kThreads;
-  const std::int64_t words = (p.rows - first_row) * kColumns;
+  // The last block's missing rows repeat its last word; nobody stores their sums.
+  const int words = static_cast<int>(min(p.rows - first_row, std::int64_t{kThreads})) * kColumns;
   const float* in = p.in + first_row * kColumns;
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) {
     const int word = i * kThreads + threadIdx.x;
-    if (word < words) tile[word / kColumns * kPitch + word % kColumns] = in[word];
+    tile[word / kColumns * kPitch + word % kColumns] = in[min(word, words - 1)];
   }
   __syncthreads();
 

@@ -18,9 +18,9 @@ lab::Pair<Params> pair() {
       .title = "naive → tiled through padded shared memory (CPU: naive → cache-blocked)",
       .technique = "shared_memory_tiling",
       .knobs =
-          {{.name = "rows", .cpu = 2000, .cuda = 8192, .max = 1 << 20, .help = "rows of the input"},
+          {{.name = "rows", .cpu = 3000, .cuda = 8192, .max = 1 << 20, .help = "rows of the input"},
            {.name = "columns",
-            .cpu = 2000,
+            .cpu = 3000,
             .cuda = 8192,
             .max = 1 << 20,
             .help = "columns of the input"}},

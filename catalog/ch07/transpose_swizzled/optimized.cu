@@ -43,16 +43,20 @@ __global__ void __launch_bounds__(kThreads) transpose(Params p) {
   }
   __syncthreads();
 
-  const std::int64_t out_row = tile_column + line;
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
     const int row = (vector + i * kVectorsPerRow) * kVector;
-    const std::int64_t out_column = tile_row + row;
-    if (out_row < p.columns && out_column < p.rows) {
-      *reinterpret_cast<float4*>(p.out + out_row * p.rows + out_column) =
-          make_float4(tile[slot(row + 0, line)], tile[slot(row + 1, line)],
-                      tile[slot(row + 2, line)], tile[slot(row + 3, line)]);
-    }
+    values[i].x = tile[slot(row + 0, line)];
+    values[i].y = tile[slot(row + 1, line)];
+    values[i].z = tile[slot(row + 2, line)];
+    values[i].w = tile[slot(row + 3, line)];
+  }
+  const std::int64_t out_row = tile_column + line;
+  auto* out = reinterpret_cast<float4*>(p.out + out_row * p.rows + tile_row) + vector;
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    const std::int64_t out_column = tile_row + (vector + i * kVectorsPerRow) * kVector;
+    if (out_row < p.columns && out_column < p.rows) out[i * kVectorsPerRow] = values[i];
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__global__ void __launch_bounds__(kThreads) copy_floats(Params p) {
+__global__ void __launch_bounds__(kThreads, 2048 / kThreads) copy_floats(Params p) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::int64_t threads = std::int64_t{gridDim.x} * kThreads;
   for (std::int64_t i = thread; i < p.count; i += threads) p.out[i] = p.in[i];

@@ -12,7 +12,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kLanes = sizeof(float4) / sizeof(float);
 
-__global__ void __launch_bounds__(kThreads) copy_float4s(Params p) {
+__global__ void __launch_bounds__(kThreads, 2048 / kThreads) copy_float4s(Params p) {
   const auto* in = reinterpret_cast<const float4*>(p.in);
   auto* out = reinterpret_cast<float4*>(p.out);
   const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
