@@ -3,15 +3,12 @@
 #include <cublas_v2.h>
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 namespace gauntlet {
 namespace {
-
-constexpr const char* kLibrary = "libcublas.so.13";
 
 /// Functions as the header declares them, found in the library at run time.
 struct Functions {
@@ -25,40 +22,36 @@ struct Functions {
   decltype(&cublasGemmStridedBatchedEx_64) gemm_strided_batched_ex = nullptr;
 };
 
-// The library stays loaded: at exit its code may still be needed by a context that is being torn
-// down.
-void* load(const std::string& path) {
-  return dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-}
-
 template <class F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
+bool find(const DynamicLibrary& library, const char* name, F*& function, Error& missing) {
+  const auto found = library.symbol<F>(name);
+  if (found) {
+    function = *found;
+  } else {
+    missing = found.error();
+  }
+  return static_cast<bool>(found);
 }
 
-Expected<Functions> load_functions(std::span<const std::string> paths) {
-  void* library = nullptr;
-  std::string searched;
-  for (const std::string& path : paths) {
-    if ((library = load(path)) != nullptr) break;
-    searched += (searched.empty() ? "" : ", ") + path;
-  }
-  if (library == nullptr) {
-    return Error{std::string(kLibrary) + " not found (tried " + searched +
-                 "); install cuBLAS 13 or set CUDA_HOME to its toolkit"};
-  }
+Expected<Functions> functions_of(const DynamicLibrary& library) {
   Functions f;
+  Error missing;
   const bool complete =
-      find(library, "cublasCreate_v2", f.create) && find(library, "cublasDestroy_v2", f.destroy) &&
-      find(library, "cublasSetStream_v2", f.set_stream) &&
-      find(library, "cublasSetMathMode", f.set_math_mode) &&
-      find(library, "cublasGetStatusName", f.status_name) &&
-      find(library, "cublasSgemm_v2_64", f.sgemm) && find(library, "cublasGemmEx_64", f.gemm_ex) &&
-      find(library, "cublasGemmStridedBatchedEx_64", f.gemm_strided_batched_ex);
-  if (!complete)
-    return Error{std::string(kLibrary) + " lacks a function of cuBLAS 13: " + dlerror()};
+      find(library, "cublasCreate_v2", f.create, missing) &&
+      find(library, "cublasDestroy_v2", f.destroy, missing) &&
+      find(library, "cublasSetStream_v2", f.set_stream, missing) &&
+      find(library, "cublasSetMathMode", f.set_math_mode, missing) &&
+      find(library, "cublasGetStatusName", f.status_name, missing) &&
+      find(library, "cublasSgemm_v2_64", f.sgemm, missing) &&
+      find(library, "cublasGemmEx_64", f.gemm_ex, missing) &&
+      find(library, "cublasGemmStridedBatchedEx_64", f.gemm_strided_batched_ex, missing);
+  if (!complete) return missing;
   return f;
+}
+
+// Its code may still be needed by a context that is torn down at exit, so it is never unloaded.
+void keep_loaded(const DynamicLibrary& library) {
+  dlopen(library.path().c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 cudaDataType data_type(DType type) {
@@ -100,18 +93,12 @@ struct Cublas::State {
   }
 };
 
-std::vector<std::string> cublas_paths() {
-  std::vector<std::string> paths = {kLibrary};
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') {
-      paths.push_back(std::string(home) + "/lib64/" + kLibrary);
-    }
-  }
-  paths.push_back(std::string("/usr/local/cuda/lib64/") + kLibrary);
+LibrarySearch cublas_search() {
+  LibrarySearch search = {.names = {"libcublas.so.13"}, .folders = cuda_library_folders()};
   std::error_code error;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) paths.push_back(executable.parent_path() / kLibrary);
-  return paths;
+  if (!error) search.folders.push_back(executable.parent_path());
+  return search;
 }
 
 Cublas::Cublas() : state_(std::make_unique<State>()) {}
@@ -120,11 +107,14 @@ Cublas::~Cublas() {
   if (state_->handle != nullptr) state_->call.destroy(state_->handle);
 }
 
-Expected<std::unique_ptr<Cublas>> Cublas::open() { return open(cublas_paths()); }
+Expected<std::unique_ptr<Cublas>> Cublas::open() { return open(cublas_search()); }
 
-Expected<std::unique_ptr<Cublas>> Cublas::open(std::span<const std::string> paths) {
-  auto functions = load_functions(paths);
+Expected<std::unique_ptr<Cublas>> Cublas::open(const LibrarySearch& search) {
+  const auto library = DynamicLibrary::open(search);
+  if (!library) return library.error();
+  const auto functions = functions_of(*library);
   if (!functions) return functions.error();
+  keep_loaded(*library);
   std::unique_ptr<Cublas> cublas(new Cublas());
   State& state = *cublas->state_;
   state.call = *functions;
@@ -184,10 +174,9 @@ std::shared_ptr<Cublas> require_cublas(CUstream_st* stream) {
 }
 
 bool cublas_available() {
-  for (const std::string& path : cublas_paths()) {
-    if (load(path) != nullptr) return true;
-  }
-  return false;
+  const auto library = DynamicLibrary::open(cublas_search());
+  if (library) keep_loaded(*library);
+  return static_cast<bool>(library);
 }
 
 }  // namespace gauntlet

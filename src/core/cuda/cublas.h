@@ -3,11 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "core/dtype.h"
+#include "core/dynamic_library.h"
 #include "core/expected.h"
 
 struct CUstream_st;
@@ -49,16 +47,16 @@ struct GemmBatch {
   std::int64_t stride_c = 0;
 };
 
-/// Where libcublas is looked for: the loader's own search, the toolkits that the environment names,
-/// the usual place, and beside the executable.
-std::vector<std::string> cublas_paths();
+/// Where libcublas is looked for: the loader's own search, a toolkit's folders, and beside the
+/// executable.
+LibrarySearch cublas_search();
 
 /// A cuBLAS handle on the current device.
 class Cublas {
  public:
   /// An error names the library and the places searched, or what cuBLAS said.
   static Expected<std::unique_ptr<Cublas>> open();
-  static Expected<std::unique_ptr<Cublas>> open(std::span<const std::string> paths);
+  static Expected<std::unique_ptr<Cublas>> open(const LibrarySearch& search);
   ~Cublas();
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
@@ -83,7 +81,7 @@ class Cublas {
 /// there is none.
 std::shared_ptr<Cublas> require_cublas(CUstream_st* stream);
 
-/// Whether the library can be loaded. Starts no CUDA context.
+/// Whether the library can be loaded. Starts no CUDA context, but loads it: a tenth of a second.
 bool cublas_available();
 
 }  // namespace gauntlet
