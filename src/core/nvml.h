@@ -1,4 +1,4 @@
-// NVML through dlopen: clocks, power, temperature and why a GPU is being slowed. No header is needed.
+// NVML through dlopen: clocks, power, temperature and why a GPU is slowed. No header is needed.
 #pragma once
 #include <cstdint>
 #include <memory>
