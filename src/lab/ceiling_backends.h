@@ -11,8 +11,9 @@ using CeilingProgress = std::function<void(const std::string&)>;
 /// Adds a try; the best becomes the ceiling.
 void record(Ceilings& ceilings, const Probe& probe, double seconds);
 
-Expected<Ceilings> measure_cpu_ceilings(const CpuInfo& cpu, const CeilingProgress& progress);
-Expected<Ceilings> measure_cuda_ceilings(const std::vector<GpuInfo>& gpus,
+Expected<Ceilings> measure_cpu_ceilings(const MachineInfo& machine,
+                                        const CeilingProgress& progress);
+Expected<Ceilings> measure_cuda_ceilings(const MachineInfo& machine,
                                          const CeilingProgress& progress);
 
 }  // namespace gauntlet::lab

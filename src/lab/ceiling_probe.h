@@ -10,6 +10,7 @@ struct Probe {
   std::string method;
   double amount = 0;  // bytes moved or operations done by one run
   std::function<void()> run;
+  std::function<void()> prepare = {};  // untimed, once, before the runs
 };
 
 }  // namespace gauntlet::lab

@@ -168,8 +168,8 @@ Expected<Ceilings> measure_ceilings(BackendKind backend, const MachineInfo& mach
                                     const CeilingProgress& progress) {
   const CeilingProgress report = progress ? progress : [](const std::string&) {};
   Expected<Ceilings> measured = backend == BackendKind::cpu
-                                    ? measure_cpu_ceilings(machine.cpu, report)
-                                    : measure_cuda_ceilings(machine.gpus, report);
+                                    ? measure_cpu_ceilings(machine, report)
+                                    : measure_cuda_ceilings(machine, report);
   if (!measured) return measured;
   measured->backend = backend;
   measured->machine_key = backend == BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();

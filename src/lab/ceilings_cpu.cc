@@ -196,13 +196,14 @@ double best_seconds(const Probe& probe) {
 
 }  // namespace
 
-Expected<Ceilings> measure_cpu_ceilings(const CpuInfo& cpu, const CeilingProgress& progress) {
+Expected<Ceilings> measure_cpu_ceilings(const MachineInfo& machine,
+                                        const CeilingProgress& progress) {
   const AffinityKeeper affinity;
   const std::vector<int> all = allowed_cpus();
   Ceilings ceilings;
   for (const Threads threads : {Threads::one, Threads::all}) {
     const bool one = threads == Threads::one;
-    CpuProbes probes(cpu, one ? std::vector<int>{all[0]} : all, one ? "_1t" : "");
+    CpuProbes probes(machine.cpu, one ? std::vector<int>{all[0]} : all, one ? "_1t" : "");
     if (!probes.has_memory()) {
       return Error{"not enough memory to measure the CPU's ceilings; free an eighth of it"};
     }

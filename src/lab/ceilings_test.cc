@@ -182,6 +182,13 @@ TEST(Ceilings, refuse_json_that_is_not_theirs) {
   EXPECT_FALSE(ceilings_from_json(nlohmann::json::array()));
 }
 
+TEST(MeasureCeilings, says_why_a_gpus_cannot_be_measured_without_one) {
+  const auto measured = measure_ceilings(BackendKind::cuda, MachineInfo{});
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error().kind, ErrorKind::environment);
+  EXPECT_NE(measured.error().message.find("CUDA"), std::string::npos) << measured.error().message;
+}
+
 TEST_F(CeilingsFile, is_loaded_as_it_was_saved_and_leaves_no_draft) {
   EXPECT_FALSE(load_ceilings("test-machine"));
   const auto saved = save_ceilings(gpu());

@@ -2,7 +2,7 @@
 
 namespace gauntlet::lab {
 
-Expected<Ceilings> measure_cuda_ceilings(const std::vector<GpuInfo>&, const CeilingProgress&) {
+Expected<Ceilings> measure_cuda_ceilings(const MachineInfo&, const CeilingProgress&) {
   return Error{
       "the ceilings of a GPU cannot be measured: built without CUDA; install the toolkit and build "
       "again"};
