@@ -324,13 +324,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  const gauntlet::lab::RunRecord record = gauntlet::lab::sample_record();
+  const auto record = gauntlet::lab::sample_record();
   const auto write = [&](const char* name, const std::string& text) {
     std::ofstream file(folder + "/" + name);
     file << text;
     return file.good();
   };
-  using namespace gauntlet::lab::report;
+  using namespace gauntlet::lab;
   const bool written =
       write("report.html", render_html(record)) && write("report.md", render_markdown(record)) &&
       write("empty.html", render_html({.run_id = "empty", .machine = record.machine}));

@@ -8,8 +8,10 @@
 #include "lab/report/format.h"
 #include "lab/report/summary.h"
 
-namespace gauntlet::lab::report {
+namespace gauntlet::lab {
 namespace {
+
+using namespace report;
 
 std::string label(const Result& result) {
   std::string text = result.id;
@@ -184,4 +186,4 @@ std::string render_markdown(const RunRecord& record) {
                      chapters(record), ceilings(record), environment(record));
 }
 
-}  // namespace gauntlet::lab::report
+}  // namespace gauntlet::lab
