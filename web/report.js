@@ -54,6 +54,7 @@
       result.title,
       result.claim,
       result.reason,
+      ...result.notes,
       result.goal,
       result.kind,
       result.bound_by,

@@ -236,6 +236,7 @@ function details(result) {
         )
       : null,
     el("p", {class: "claim"}, result.claim),
+    result.notes.map((note) => el("p", {class: "note"}, `Note: ${note}`)),
     el(
       "div",
       {class: "blocks"},

@@ -176,6 +176,14 @@ test("rows open by mouse, keyboard and link, and stay open through a sort", () =
     assert.equal(await page.inputValue("select[name=backend]"), "");
   }));
 
+test("notes are shown and found", () =>
+  withReport({}, async (page) => {
+    await page.fill("input[type=search]", "differs by 6%");
+    assert.deepEqual(await ids(page), ["ch07:coalesced_copy"]);
+    await page.click(".opener");
+    assert.match(await page.locator(".detail").innerText(), /Note: the baseline's time differs by 6%/);
+  }));
+
 test("wrong results show no speed", () =>
   withReport({}, async (page) => {
     const row = page.locator("#speedups .row.s-wrong");

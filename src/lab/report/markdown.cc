@@ -116,6 +116,10 @@ std::string chapter(const std::string& name, const std::vector<const Result*>& r
     has_demonstrations |= result->kind == "demonstration" && has_figures(*result);
     if (has_figures(*result) && result->goal != "speed") remarks += judged_by(*result);
     if (!is_failure(result->status) && !result->reason.empty()) remarks += remark(*result);
+    for (const std::string& note : result->notes) {
+      remarks += fmt::format("- {} on {}: {}\n", label(*result), name_of(result->backend),
+                             markdown_text(note));
+    }
   }
   std::string text = "## " + markdown_text(name) + "\n\n" + render(table) + "\n";
   if (has_demonstrations) {
