@@ -17,7 +17,7 @@ lab::Cost cost(const lab::Knobs& knobs) {
 }
 
 void reference(const Params& p, lab::Reference& r) {
-  const auto rows = r.stratified(p.batch * p.size, 32);
+  const auto rows = r.stratified(p.batch * p.size, 16);
   const auto values = r.rows("c", p.size, rows, {.length = p.size});
   const auto magnitudes = r.magnitudes("c");
   parallel_for(
@@ -48,9 +48,13 @@ lab::Pair<Params> pair() {
       .title = "many small products one by one → one strided-batched call",
       .technique = "batched_calls",
       .needs = {"cublas"},
-      .knobs = {{.name = "batch", .cpu = 1024, .max = 1 << 20, .help = "independent products"},
+      .knobs = {{.name = "batch",
+                 .cpu = 4096,
+                 .cuda = 1024,
+                 .max = 1 << 20,
+                 .help = "independent products"},
                 {.name = "size",
-                 .cpu = 32,
+                 .cpu = 16,
                  .cuda = 128,
                  .max = 4096,
                  .help = "rows and columns of each matrix"}},
