@@ -36,6 +36,7 @@ constexpr RandomWords kRandomI8{};
 void fill_random(void* to, std::int64_t bytes, RandomWords words, CUstream_st* stream);
 
 std::vector<Probe> cuda_dram_probes(const CudaSpace& space);
+std::vector<Probe> cuda_bulk_probes(const CudaSpace& space);
 std::vector<Probe> cuda_cache_probes(const CudaSpace& space);
 std::vector<Probe> cuda_fma_probes(const CudaSpace& space);
 /// These overwrite `space.from` with operands of their types.

@@ -6,8 +6,11 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "core/check.h"
+#include "core/cuda/cublas.h"
+#include "core/dynamic_library.h"
 #include "lab/ceilings_cuda.h"
 
 namespace gauntlet::lab {
@@ -29,12 +32,12 @@ struct Functions {
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
   decltype(&cublasLtMatmul) matmul = nullptr;
 
-  bool load(void* library) {
+  bool load(const DynamicLibrary& library) {
     bool complete = true;
-    const auto find = [&](auto& function, const char* name) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      complete = complete && function;
+    const auto find = [&]<class F>(F*& function, const char* name) {
+      const auto found = library.symbol<F>(name);
+      if (found) function = *found;
+      complete = complete && found;
     };
     find(create, "cublasLtCreate");
     find(destroy, "cublasLtDestroy");
@@ -52,12 +55,15 @@ struct Functions {
   }
 };
 
-/// The functions and a handle; the library stays loaded, because its code may run until exit.
 struct Library {
-  Functions functions;
+  DynamicLibrary loaded;
+  Functions functions = {};
   cublasLtHandle_t handle = nullptr;
 
-  Library() = default;
+  explicit Library(DynamicLibrary library) : loaded(std::move(library)) {
+    // Its code may run until the context is torn down at exit.
+    dlopen(loaded.path().c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
@@ -65,13 +71,12 @@ struct Library {
   }
 
   static std::shared_ptr<Library> open() {
-    const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
-    void* loaded = nullptr;
-    for (const char* folder : {"", "/usr/local/cuda/lib64/"}) {
-      if (!loaded) loaded = dlopen((folder + name).c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-    }
-    auto library = std::make_shared<Library>();
-    if (!loaded || !library->functions.load(loaded)) return nullptr;
+    LibrarySearch search = cublas_search();
+    search.names = {fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR)};
+    auto found = DynamicLibrary::open(search);
+    if (!found) return nullptr;
+    auto library = std::make_shared<Library>(std::move(*found));
+    if (!library->functions.load(library->loaded)) return nullptr;
     if (library->functions.create(&library->handle) != CUBLAS_STATUS_SUCCESS) return nullptr;
     return library;
   }
