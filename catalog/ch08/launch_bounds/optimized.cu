@@ -1,5 +1,5 @@
 // The same kernel with its launch stated: 1024 threads, two blocks per SM, so at most 32 registers.
-// gamma and beta are then loaded a vector at a time instead of all at once.
+// While one block is at a barrier, the other loads.
 #include <cuda_runtime.h>
 
 #include "catalog/ch08/launch_bounds/pair.h"

@@ -6,11 +6,11 @@ namespace gauntlet::ch08::loop_unrolling::cpu {
 
 lab::Side baseline(const Params& p, const lab::Cpu&) {
   return [p] {
-    for (std::int64_t row = 0; row < p.rows; ++row) {
-      const float* in = p.in + row * p.columns;
+    for (std::int64_t column = 0; column < p.columns; ++column) {
+      const float* in = p.in + column;
       float sum = 0;
-      for (std::int64_t i = 0; i < p.columns; ++i) sum += in[i] * in[i];
-      p.out[row] = sum;
+      for (std::int64_t row = 0; row < p.rows; ++row) sum += in[row * p.columns];
+      p.out[column] = sum;
     }
   };
 }

@@ -1,5 +1,5 @@
-// The same blocks with eight accumulators per thread: eight loads are issued before the first is
-// needed, and the additions do not wait for one another.
+// The same threads with eight accumulators each: no addition waits for another, and the loads of
+// eight rows and more are in flight together.
 #include <cuda_runtime.h>
 
 #include "catalog/ch08/loop_unrolling/pair.h"
@@ -9,48 +9,32 @@
 namespace gauntlet::ch08::loop_unrolling::cuda {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kWarps = kThreads / 32;
+constexpr int kThreads = 128;
 constexpr int kAccumulators = 8;
 
-__device__ float warp_sum(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, offset);
-  }
-  return value;
-}
-
-__global__ void squared_norms(Params p) {
-  __shared__ float partial[kWarps];
-  const float* in = p.in + std::int64_t{blockIdx.x} * p.columns;
+__global__ void __launch_bounds__(kThreads, 1) sum_columns(Params p) {
+  const std::int64_t column = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (column >= p.columns) return;
+  const float* in = p.in + column;
   float sums[kAccumulators] = {};
-  for (std::int64_t i = threadIdx.x; i < p.columns; i += kThreads * kAccumulators) {
+  for (std::int64_t row = 0; row < p.rows; row += kAccumulators) {
 #pragma unroll
-    for (int k = 0; k < kAccumulators; ++k) sums[k] += in[i + k * kThreads] * in[i + k * kThreads];
+    for (int k = 0; k < kAccumulators; ++k) sums[k] += in[(row + k) * p.columns];
   }
   float sum = 0;
 #pragma unroll
   for (int k = 0; k < kAccumulators; ++k) sum += sums[k];
-
-  sum = warp_sum(sum);
-  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    sum = warp_sum(threadIdx.x < kWarps ? partial[threadIdx.x] : 0.0f);
-    if (threadIdx.x == 0) p.out[blockIdx.x] = sum;
-  }
+  p.out[column] = sum;
 }
 
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
-  cudaFuncAttributes attributes;
-  cuda_check(cudaFuncGetAttributes(&attributes, squared_norms));
-  return {[p, stream = cuda.stream] {
-            squared_norms<<<static_cast<unsigned>(p.rows), kThreads, 0, stream>>>(p);
-            cuda_check(cudaGetLastError());
-          },
-          {{"registers", attributes.numRegs}}};
+  return [p, stream = cuda.stream] {
+    const auto blocks = static_cast<unsigned>((p.columns + kThreads - 1) / kThreads);
+    sum_columns<<<blocks, kThreads, 0, stream>>>(p);
+    cuda_check(cudaGetLastError());
+  };
 }
 
 }  // namespace gauntlet::ch08::loop_unrolling::cuda

@@ -6,7 +6,7 @@ namespace gauntlet::ch08::loop_unrolling {
 
 struct Params {
   const float* in;  // [rows, columns]
-  float* out;       // [rows]: squared norms
+  float* out;       // [columns]: the sum of each column, such as the gradient of a bias
   std::int64_t rows;
   std::int64_t columns;
 };
