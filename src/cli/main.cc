@@ -1,1 +1,103 @@
-int main() { return 0; }
+// gauntlet: one binary, one file per command.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "core/build_info.h"
+#include "core/text.h"
+#include "lab/worker.h"
+
+namespace gauntlet::cli {
+namespace {
+
+/// The sentence for a command line that does not parse, with the nearest valid name where there is one.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  const CLI::App* command = &app;
+  for (const CLI::App* used : app.get_subcommands()) command = used;
+  const std::string what = command == &app ? "gauntlet" : "gauntlet " + command->get_name();
+  if (error.get_name() == "ExtrasError") {
+    const auto extras = app.remaining(true);
+    const std::string wrong = extras.empty() ? "" : extras.front();
+    std::vector<std::string> valid;
+    if (wrong.starts_with("-")) {
+      for (const CLI::Option* option : command->get_options()) {
+        for (const std::string& name : option->get_lnames()) valid.push_back("--" + name);
+      }
+    } else if (command == &app) {
+      for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+        valid.push_back(sub->get_name());
+      }
+    }
+    const std::string near = nearest(wrong.substr(0, wrong.find('=')), valid);
+    text = wrong.starts_with("-") ? "there is no option '" + wrong + "'"
+                                  : (command == &app ? "there is no command '" + wrong + "'"
+                                                     : "'" + wrong + "' is not expected here");
+    if (!near.empty()) text += ", did you mean '" + near + "'?";
+  }
+  return text + " (see '" + what + " --help')";
+}
+
+int run(int argc, char** argv) {
+  const lab::Catalog catalog = lab::load_catalog();
+  if (argc == 3 && std::string(argv[1]) == lab::kWorkerCommand) {
+    return lab::worker_main(catalog, argv[2]);
+  }
+  Context context{.catalog = catalog,
+                  .program = std::filesystem::read_symlink("/proc/self/exe"),
+                  .arguments = {argv + 1, argv + argc}};
+  CLI::App app("gauntlet: what a GPU or CPU technique buys on this machine, measured and verified",
+               "gauntlet");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", build_info().version + " (" + build_info().commit + ")");
+  app.footer("Start with:  gauntlet list   then   gauntlet run --suite quick");
+  add_list(app, context);
+  add_run(app, context);
+  add_compare(app, context);
+  add_history(app, context);
+  add_expectations(app, context);
+  add_report(app, context);
+  add_roofline(app, context);
+  add_doctor(app, context);
+  add_new(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    if (argc == 1) {
+      std::fputs(app.help().c_str(), stdout);
+      return 2;
+    }
+    std::fprintf(stderr, "gauntlet: %s\n", explain(app, error).c_str());
+    return 2;
+  }
+  return context.exit_code;
+}
+
+}  // namespace
+
+void add_format(CLI::App& command, Format& format) {
+  command.add_option("--format", format, "text or json")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Format>{{"text", Format::text}, {"json", Format::json}}))
+      ->option_text("text|json");
+}
+
+int report_error(const Error& error) {
+  std::fprintf(stderr, "gauntlet: %s\n", error.message.c_str());
+  return static_cast<int>(error.kind);
+}
+
+}  // namespace gauntlet::cli
+
+int main(int argc, char** argv) {
+  try {
+    return gauntlet::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gauntlet: internal error: %s\n", error.what());
+    return 1;
+  }
+}

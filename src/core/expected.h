@@ -20,7 +20,7 @@ struct Error {
 template <class T>
 class Expected {
  public:
-  Expected(T value) : state_(std::move(value)) {}
+  Expected(T held) : state_(std::move(held)) {}
   Expected(Error error) : state_(std::move(error)) {}
 
   explicit operator bool() const { return state_.index() == 0; }

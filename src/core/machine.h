@@ -22,10 +22,10 @@ struct CpuInfo {
   std::string model;
   int cores = 0;  // this process may use
   int numa_nodes = 1;
-  std::int64_t l1d_bytes = 0;
-  std::int64_t l2_bytes = 0;
-  std::int64_t last_level_bytes = 0;
-  std::int64_t memory_bytes = 0;
+  std::int64_t l1d_bytes = 0;         // of one core
+  std::int64_t l2_bytes = 0;          // of one core
+  std::int64_t last_level_bytes = 0;  // all instances that those cores share in
+  std::int64_t memory_bytes = 0;      // no more than the container may use
   std::vector<std::string> simd;  // of: avx2, avx512f, avx512_vnni, avx512_bf16, amx_tile, neon
 };
 

@@ -1,4 +1,4 @@
-// NVML through dlopen: clocks, power, temperature and the reasons a GPU is being slowed. No header is needed.
+// NVML through dlopen: clocks, power, temperature and why a GPU is slowed. No header is needed.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,15 +15,21 @@ struct GpuState {
   double power_w = 0;
   double temperature_c = 0;
   std::uint64_t throttle_bits = 0;
-  bool thermal_slowdown = false;  // hardware or software thermal: timings of this moment do not count
-  std::vector<std::string> throttle_reasons;  // "power cap", "hw thermal", ...; idle is not a reason
+  bool thermal_slowdown = false;  // by hardware or software: this moment's timings do not count
+  std::vector<std::string> throttle_reasons;  // "power cap", "hw thermal", ...; never idle
 };
+
+/// The names of the bits NVML reports, without "idle"; an unknown one shows as "bit 9".
+std::vector<std::string> throttle_reasons(std::uint64_t bits);
+/// Hardware or software thermal slowdown.
+bool is_thermal_slowdown(std::uint64_t bits);
 
 struct GpuProcess {
   unsigned pid = 0;
   std::int64_t memory_bytes = 0;
 };
 
+/// Devices count in PCI order, whatever CUDA_VISIBLE_DEVICES says: index_of() finds a CUDA device.
 class Nvml {
  public:
   /// The library is loaded once per object; an error says what is missing.
@@ -31,6 +37,9 @@ class Nvml {
   ~Nvml();
 
   int device_count() const;
+  /// `uuid` with or without its "GPU-".
+  Expected<int> index_of(const std::string& uuid) const;
+  /// What a GPU does not report stays 0.
   Expected<GpuState> state(int device) const;
   Expected<std::string> driver_version() const;
   /// Compute processes on the device other than this one.

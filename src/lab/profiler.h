@@ -24,7 +24,8 @@ class Profiler {
   virtual ~Profiler() = default;
 
   /// Runs `work` as often as the counters need passes; values are per run of `work`. `before_pass` (untimed, not
-  /// counted) runs before each pass.
+  /// counted) runs before each pass. One metric that cannot be had fails the call, and the error names it; a ratio
+  /// over nothing (sectors per request without a request) is left out of the values.
   virtual Expected<std::map<std::string, double>> collect(
       const std::vector<std::string>& metrics, const std::function<void()>& work,
       const std::function<void()>& before_pass = {}) = 0;

@@ -1,0 +1,28 @@
+// The kernel touches pages that are on the host: every first touch is a fault that stops the warp.
+#include <cuda_runtime.h>
+
+#include "catalog/ch06/managed_prefetch/pair.h"
+#include "core/cuda/check.h"
+#include "lab/side.h"
+
+namespace gauntlet::ch06::managed_prefetch::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void increment(Params p) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < p.count) p.out[i] = p.in[i] + 1.0f;
+}
+
+}  // namespace
+
+lab::Side baseline(const Params& p, const lab::Cuda& cuda) {
+  return [p, stream = cuda.stream] {
+    const auto blocks = static_cast<unsigned>((p.count + kThreads - 1) / kThreads);
+    increment<<<blocks, kThreads, 0, stream>>>(p);
+    cuda_check(cudaGetLastError());
+  };
+}
+
+}  // namespace gauntlet::ch06::managed_prefetch::cuda

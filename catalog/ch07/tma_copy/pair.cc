@@ -1,0 +1,51 @@
+#include "catalog/ch07/tma_copy/pair.h"
+
+#include <algorithm>
+
+#include "lab/pair.h"
+
+namespace gauntlet::ch07::tma_copy {
+namespace {
+
+lab::Cost cost(const lab::Knobs& knobs) {
+  const double bytes = 4.0 * static_cast<double>(knobs["count"]);
+  return {.read_bytes = bytes, .write_bytes = bytes};
+}
+
+}  // namespace
+
+lab::Pair<Params> pair() {
+  return {
+      .title = "per-thread copies → 1-D bulk copies",
+      .technique = "tma_bulk_copy",
+      .needs = {"sm_90"},
+      .knobs = {{.name = "count",
+                 .cuda = 1 << 26,
+                 .min = 4,
+                 .max = 1 << 27,
+                 .multiple_of = 4,
+                 .help = "words to copy; bulk copies move multiples of 16 bytes"}},
+      .cuda =
+          lab::BackendFacts{
+              .claim = "One thread per block keeps tens of KiB in flight with a handful of "
+                       "instructions; where per-thread copies already reach the DRAM limit, the "
+                       "instructions are all that is saved.",
+              .cost = cost,
+              .witness =
+                  lab::Witness::counter("smsp__inst_executed.sum", lab::Witness::Moves::falls, 10,
+                                        "warp instructions executed")},
+      .bind =
+          [](lab::Binder& b) {
+            const auto count = b.knob("count");
+            return Params{.in = b.input<float>("in", count, lab::Fill::uniform()),
+                          .out = b.output<float>("out", count),
+                          .count = count};
+          },
+      .reference =
+          [](const Params& p, lab::Reference& r) {
+            std::copy_n(p.in, p.count, r.exact<float>("out").data());
+          },
+  };
+}
+
+}  // namespace gauntlet::ch07::tma_copy

@@ -1,0 +1,81 @@
+#include "catalog/ch07/tma_tile_2d/pair.h"
+
+#include <span>
+
+#include "core/threads.h"
+#include "lab/pair.h"
+
+namespace gauntlet::ch07::tma_tile_2d {
+namespace {
+
+lab::Cost cost(const lab::Knobs& knobs) {
+  const auto elements = static_cast<double>(knobs["rows"] * knobs["columns"]);
+  return {.read_bytes = 4 * elements, .write_bytes = 4 * elements, .flops = 5 * elements};
+}
+
+// Small integers: their sums are exact in any order, so every element can be checked bit for bit.
+lab::Fill small_integers() {
+  return {.write = [](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
+    auto* values = static_cast<float*>(out);
+    for (std::int64_t i = begin; i < end; ++i) {
+      values[i - begin] =
+          static_cast<float>(random.below(4096, static_cast<std::uint64_t>(i))) - 2048;
+    }
+  }};
+}
+
+}  // namespace
+
+lab::Pair<Params> pair() {
+  return {
+      .title = "hand-indexed tiles → 2-D tensor map",
+      .technique = "tma_tensor_map",
+      .needs = {"sm_90"},
+      .knobs = {{.name = "rows", .cuda = 8192, .max = 1 << 20, .help = "rows of the matrix"},
+                {.name = "columns",
+                 .cuda = 8192,
+                 .min = 4,
+                 .max = 1 << 20,
+                 .multiple_of = 4,
+                 .help = "words per row; a tensor map's rows are multiples of 16 bytes"}},
+      .cuda =
+          lab::BackendFacts{
+              .claim = "The copy engine does the address arithmetic, the bounds checks and the "
+                       "zeros of the halo; bandwidth gains little where occupancy already hid "
+                       "them.",
+              .cost = cost,
+              .witness = lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
+                                               lab::Witness::Moves::falls, 10,
+                                               "global load instructions")},
+      .bind =
+          [](lab::Binder& b) {
+            const auto rows = b.knob("rows"), columns = b.knob("columns");
+            return Params{.in = b.input<float>("in", rows * columns, small_integers()),
+                          .out = b.output<float>("out", rows * columns),
+                          .rows = rows,
+                          .columns = columns};
+          },
+      .reference =
+          [](const Params& p, lab::Reference& r) {
+            const std::span<float> out = r.exact<float>("out");
+            const auto at = [&p](std::int64_t row, std::int64_t column) {
+              const bool inside = row >= 0 && row < p.rows && column >= 0 && column < p.columns;
+              return inside ? p.in[row * p.columns + column] : 0.0f;
+            };
+            parallel_for(
+                p.rows,
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t row = begin; row < end; ++row) {
+                    for (std::int64_t column = 0; column < p.columns; ++column) {
+                      out[row * p.columns + column] = 4 * at(row, column) - at(row - 1, column) -
+                                                      at(row + 1, column) - at(row, column - 1) -
+                                                      at(row, column + 1);
+                    }
+                  }
+                },
+                1);
+          },
+  };
+}
+
+}  // namespace gauntlet::ch07::tma_tile_2d

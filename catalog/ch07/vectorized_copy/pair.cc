@@ -1,0 +1,62 @@
+#include "catalog/ch07/vectorized_copy/pair.h"
+
+#include <algorithm>
+
+#include "lab/pair.h"
+
+namespace gauntlet::ch07::vectorized_copy {
+namespace {
+
+lab::Cost cost(const lab::Knobs& knobs) {
+  const double bytes = 4.0 * static_cast<double>(knobs["count"] * knobs["passes"]);
+  return {.read_bytes = bytes, .write_bytes = bytes};
+}
+
+lab::Cost cache_cost(const lab::Knobs& knobs) {
+  lab::Cost in_cache = cost(knobs);
+  in_cache.level = lab::Cost::Level::cache;
+  return in_cache;
+}
+
+}  // namespace
+
+lab::Pair<Params> pair() {
+  return {
+      .title = "4-byte → 16-byte accesses (CPU: scalar → SIMD)",
+      .technique = "vectorized_access",
+      .knobs = {{.name = "count",
+                 .cpu = 3072,
+                 .cuda = 1 << 26,
+                 .help = "floats copied; on the CPU both arrays fit the first-level cache"},
+                {.name = "passes", .cpu = 2048, .cuda = 1, .help = "copies per run"}},
+      .cpu =
+          lab::BackendFacts{
+              .claim = "In cache a scalar copy is bound by one store per cycle, so a 32-byte "
+                       "register moves up to eight times as much; a copy from DRAM would hide it.",
+              .cost = cache_cost,
+              .witness = lab::Witness::counter("instructions", lab::Witness::Moves::falls, 4,
+                                               "instructions per run")},
+      .cuda =
+          lab::BackendFacts{
+              .claim = "With one load in flight per thread, 4-byte accesses cannot cover the "
+                       "latency of DRAM; 16-byte accesses keep four times the bytes in flight.",
+              .cost = cost,
+              .witness = lab::Witness::counter(
+                  "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
+                  lab::Witness::Moves::rises, 3.5, "sectors per global load request")},
+      .bind =
+          [](lab::Binder& b) {
+            const auto count = b.knob("count");
+            return Params{.in = b.input<float>("in", count, lab::Fill::uniform()),
+                          .out = b.output<float>("out", count),
+                          .count = count,
+                          .passes = b.knob("passes")};
+          },
+      .reference =
+          [](const Params& p, lab::Reference& r) {
+            std::copy_n(p.in, p.count, r.exact<float>("out").data());
+          },
+  };
+}
+
+}  // namespace gauntlet::ch07::vectorized_copy

@@ -1,0 +1,121 @@
+// gauntlet history: runs in the store, or one target's trend over them.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/table.h"
+#include "core/text.h"
+#include "lab/store.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string target;
+  std::string backend;
+  int limit = 20;
+  std::string artifacts = "artifacts";
+  Format format = Format::text;
+};
+
+std::string when(std::int64_t seconds) {
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+int show_runs(const lab::RunStore& store, const Options& options) {
+  const auto runs = store.runs(options.limit);
+  if (!runs) return report_error(runs.error());
+  if (options.format == Format::json) {
+    json all = json::array();
+    for (const auto& run : *runs) {
+      all.push_back({{"run_id", run.run_id}, {"started_at", run.started_at},
+                     {"machine", run.machine}, {"commit", run.commit},
+                     {"command_line", run.command_line}, {"targets", run.targets},
+                     {"failures", run.failures}});
+    }
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  Table table({"run", "when (UTC)", "machine", "commit", ">targets", ">failed", "command"});
+  for (const auto& run : *runs) {
+    table.add({run.run_id, when(run.started_at), run.machine, run.commit,
+               std::to_string(run.targets), std::to_string(run.failures), run.command_line});
+  }
+  fmt::print("{}", table.empty() ? "no runs yet; make one with 'gauntlet run'\n" : table.text());
+  return 0;
+}
+
+int show_target(const lab::RunStore& store, const Options& options) {
+  const auto results = store.history(options.target, options.backend, options.limit);
+  if (!results) return report_error(results.error());
+  if (options.format == Format::json) {
+    json all = json::array();
+    for (const auto& r : *results) {
+      all.push_back({{"run_id", r.run_id}, {"started_at", r.started_at}, {"commit", r.commit},
+                     {"id", r.id}, {"backend", r.backend}, {"status", r.status},
+                     {"speedup", {{"median", r.speedup.median}, {"lo", r.speedup.lo},
+                                  {"hi", r.speedup.hi}}},
+                     {"baseline_ns", r.baseline_ns}, {"optimized_ns", r.optimized_ns}});
+    }
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  Table table({"target", "on", "run", "when (UTC)", "commit", "status", ">speedup", ">baseline",
+               ">optimized"});
+  for (const auto& r : *results) {
+    const bool timed = r.speedup.median > 0;
+    table.add({r.id, r.backend, r.run_id, when(r.started_at), r.commit, r.status,
+               timed ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", r.speedup.median, r.speedup.lo,
+                                   r.speedup.hi)
+                     : "-",
+               timed ? format_duration_ns(r.baseline_ns) : "-",
+               timed ? format_duration_ns(r.optimized_ns) : "-"});
+  }
+  if (table.empty()) {
+    fmt::print("no run holds a result of '{}'\n", options.target);
+  } else {
+    fmt::print("{}", table.text());
+  }
+  return 0;
+}
+
+int history(const Options& options, const lab::Catalog& catalog) {
+  if (!options.target.empty()) {
+    if (const auto known = catalog.select({options.target}); !known) {
+      return report_error(known.error());
+    }
+  }
+  if (!std::filesystem::exists(options.artifacts + "/runs.db")) {
+    return report_error({fmt::format("there are no runs below '{}'; make one with 'gauntlet run'",
+                                     options.artifacts),
+                         ErrorKind::wrong_use});
+  }
+  const auto store = lab::RunStore::open(options.artifacts);
+  if (!store) return report_error(store.error());
+  return options.target.empty() ? show_runs(*store, options) : show_target(*store, options);
+}
+
+}  // namespace
+
+void add_history(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("history", "past runs, or one target's trend");
+  command->add_option("target", options->target, "an id or a glob; without one: the runs");
+  command->add_option("--backend", options->backend, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--limit", options->limit, "rows at most")->check(CLI::Range(1, 100000));
+  command->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
+      ->capture_default_str();
+  add_format(*command, options->format);
+  command->footer("Example:  gauntlet history ch07:coalesced_copy --backend cuda");
+  command->callback(
+      [options, &context] { context.exit_code = history(*options, context.catalog); });
+}
+
+}  // namespace gauntlet::cli

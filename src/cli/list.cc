@@ -1,0 +1,136 @@
+// gauntlet list: targets by chapter, tag and backend, and which named techniques they cover.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/table.h"
+#include "lab/coverage.h"
+#include "lab/judge.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::vector<std::string> targets;
+  std::string tag;
+  std::string backend;
+  bool coverage = false;
+  Format format = Format::text;
+};
+
+std::vector<std::string> backends_of(const lab::Target& target) {
+  std::vector<std::string> names;
+  for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
+    if (target.has(backend)) names.emplace_back(lab::name_of(backend));
+  }
+  return names;
+}
+
+int list_coverage(const lab::Catalog& catalog, Format format) {
+  const auto rows = lab::load_coverage();
+  if (!rows) return report_error(rows.error());
+  if (format == Format::json) {
+    json all = json::array();
+    for (const auto& row : *rows) {
+      all.push_back({{"chapter", row.chapter},
+                     {"technique", row.technique},
+                     {"state", row.state},
+                     {"where", row.where}});
+    }
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  Table table({"chapter", "technique", "state", "where"});
+  std::map<std::string, int> counts;
+  for (const auto& row : *rows) {
+    table.add({row.chapter, row.technique, row.state, row.where});
+    ++counts[row.state];
+  }
+  fmt::print("{}\n", table.text());
+  for (const auto& [state, count] : counts) fmt::print("{} {}  ", count, state);
+  fmt::print("of {} named techniques\n", rows->size());
+  for (const std::string& problem : lab::coverage_problems(*rows, catalog)) {
+    fmt::print("note: {}\n", problem);
+  }
+  return 0;
+}
+
+int list_targets(const lab::Catalog& catalog, const Options& options) {
+  const auto chosen =
+      options.targets.empty() ? catalog.select({"*"}) : catalog.select(options.targets);
+  if (!chosen) return report_error(chosen.error());
+  json all = json::array();
+  Table table({"target", "on", "kind", "technique", "needs", "what"});
+  for (const lab::Target* target : *chosen) {
+    const auto backends = backends_of(*target);
+    if (!options.backend.empty() && std::ranges::find(backends, options.backend) == backends.end()) {
+      continue;
+    }
+    const auto& tags = target->pair.tags;
+    if (!options.tag.empty() && std::ranges::find(tags, options.tag) == tags.end()) continue;
+    const auto primary =
+        target->has(lab::BackendKind::cuda) ? lab::BackendKind::cuda : lab::BackendKind::cpu;
+    const lab::Result about = lab::describe(*target, primary, lab::Knobs{});
+    const auto needs = target->needs(primary);
+    if (options.format == Format::json) {
+      json claims, knobs = json::array();
+      for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
+        if (target->has(backend)) claims[lab::name_of(backend)] = target->facts(backend).claim;
+      }
+      for (const lab::Knob& knob : target->pair.knobs) {
+        knobs.push_back({{"name", knob.name}, {"cpu", knob.cpu}, {"cuda", knob.cuda},
+                         {"min", knob.min}, {"max", knob.max},
+                         {"multiple_of", knob.multiple_of}, {"help", knob.help}});
+      }
+      all.push_back({{"id", about.id},
+                     {"chapter", about.chapter},
+                     {"name", target->source.name},
+                     {"kind", about.kind},
+                     {"technique", about.technique},
+                     {"title", about.title},
+                     {"claim", about.claim},
+                     {"claims", claims},
+                     {"goal", about.goal},
+                     {"backends", backends},
+                     {"needs", needs},
+                     {"tags", tags},
+                     {"knobs", knobs}});
+    } else {
+      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), about.kind,
+                 about.technique, fmt::format("{}", fmt::join(needs, ", ")), about.title});
+    }
+  }
+  if (options.format == Format::json) {
+    fmt::print("{}\n", all.dump(2));
+  } else if (table.empty()) {
+    fmt::print("no target fits\n");
+  } else {
+    fmt::print("{}", table.text());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("list", "targets, by chapter, tag and backend");
+  command->add_option("targets", options->targets, "ids, chapters or globs (default: all)");
+  command->add_option("--tag", options->tag, "only targets with this tag");
+  command->add_option("--backend", options->backend, "only targets with this backend")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_flag("--coverage", options->coverage,
+                    "the field's named techniques and where each is covered");
+  add_format(*command, options->format);
+  command->footer("Example:  gauntlet list ch07 --backend cpu");
+  command->callback([options, &context] {
+    context.exit_code = options->coverage ? list_coverage(context.catalog, options->format)
+                                          : list_targets(context.catalog, *options);
+  });
+}
+
+}  // namespace gauntlet::cli

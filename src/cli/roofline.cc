@@ -1,0 +1,124 @@
+// gauntlet roofline: the measured ceilings of this machine, and where the targets of a run sit under them.
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "lab/ceilings.h"
+#include "lab/records.h"
+#include "lab/runner.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string backend = "auto";
+  bool remeasure = false;
+  bool methods = false;
+  std::string run;
+  std::string artifacts = "artifacts";
+  Format format = Format::text;
+};
+
+Expected<lab::Ceilings> obtain(lab::BackendKind backend, const MachineInfo& machine,
+                               const Options& options, const Context& context) {
+  const std::string key =
+      backend == lab::BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
+  if (!options.remeasure) {
+    if (auto known = lab::load_ceilings(key)) return *known;
+  }
+  const auto folder = std::filesystem::path(lab::ceilings_path(key)).parent_path();
+  if (auto made = make_folders(folder / "logs"); !made) return made.error();
+  lab::Runner runner({.program = context.program, .folder = folder.string()}, machine);
+  ProgressLine line;
+  auto measured = runner.measure_ceilings(backend, [&](const lab::RunProgress& p) {
+    line.show(fmt::format("measuring {} ({})", p.phase, key));
+  });
+  if (!measured) return measured;
+  if (auto saved = lab::save_ceilings(*measured); !saved) return saved.error();
+  return measured;
+}
+
+void print_ceilings(const lab::Ceilings& ceilings, bool methods) {
+  const auto now = static_cast<std::int64_t>(std::time(nullptr));
+  fmt::print("{} ({}), measured {}\n", ceilings.machine_key, lab::name_of(ceilings.backend),
+             format_age(now - ceilings.measured_at));
+  Table table({"ceiling", ">value", "unit", "best method"});
+  for (const auto& [name, ceiling] : ceilings.values) {
+    table.add({name, fmt::format("{:.1f}", ceiling.value), ceiling.unit, ceiling.method});
+    if (!methods) continue;
+    for (const auto& attempt : ceiling.tries) {
+      table.add({"", fmt::format("{:.1f}", attempt.value), "", "  " + attempt.method});
+    }
+  }
+  fmt::print("{}\n", table.text());
+}
+
+int print_run(const Options& options) {
+  const auto folder = lab::RunFolder::find(options.artifacts, options.run);
+  if (!folder) return report_error(folder.error());
+  const auto record = folder->load();
+  if (!record) return report_error(record.error());
+  Table table({"target", "on", ">GB/s", ">GFLOP/s", ">FLOP/byte", ">% of ceiling", "bound by"});
+  for (const lab::Result& r : record->results) {
+    if (!r.optimized) continue;
+    table.add({r.id, lab::name_of(r.backend), fmt::format("{:.1f}", r.optimized->gb_per_s),
+               fmt::format("{:.1f}", r.optimized->gflop_per_s), fmt::format("{:.2f}", r.intensity),
+               fmt::format("{:.1f}", r.ceiling_percent), r.bound_by});
+  }
+  fmt::print("optimized sides of run {}\n{}", record->run_id, table.text());
+  return 0;
+}
+
+int roofline(const Options& options, const Context& context) {
+  const MachineInfo machine = read_machine(options.backend != "cpu");
+  std::vector<lab::BackendKind> backends;
+  if (options.backend != "cuda") backends.push_back(lab::BackendKind::cpu);
+  if (options.backend == "cuda" || (options.backend != "cpu" && !machine.gpus.empty())) {
+    backends.push_back(lab::BackendKind::cuda);
+  }
+  if (options.backend == "cuda" && machine.gpus.empty()) {
+    return report_error({machine.no_gpu_reason, ErrorKind::environment});
+  }
+  json all = json::array();
+  for (lab::BackendKind backend : backends) {
+    const auto ceilings = obtain(backend, machine, options, context);
+    if (!ceilings) return report_error(ceilings.error());
+    if (options.format == Format::json) {
+      all.push_back(lab::to_json(*ceilings));
+    } else {
+      print_ceilings(*ceilings, options.methods);
+    }
+  }
+  if (options.format == Format::json) fmt::print("{}\n", all.dump(2));
+  return options.run.empty() ? 0 : print_run(options);
+}
+
+}  // namespace
+
+void add_roofline(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("roofline", "measured ceilings of this machine");
+  command->add_option("--backend", options->backend, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->option_text("auto|cpu|cuda");
+  command->add_flag("--remeasure", options->remeasure, "measure again, whatever is kept");
+  command->add_flag("--methods", options->methods, "show what every method reached");
+  command->add_option("--run", options->run, "also place the targets of this run ('latest')");
+  command->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
+      ->capture_default_str();
+  add_format(*command, options->format);
+  command->footer("Example:  gauntlet roofline --methods --run latest");
+  command->callback([options, &context] { context.exit_code = roofline(*options, context); });
+}
+
+}  // namespace gauntlet::cli

@@ -1,0 +1,39 @@
+// Running a child under watch: its own process group, a time limit, a memory limit, its output in a log file and
+// its messages, line by line, through a pipe.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/expected.h"
+
+namespace gauntlet {
+
+struct ChildOptions {
+  std::vector<std::string> argv;
+  std::string log_path;  // stdout and stderr; appended
+  double timeout_s = 60;
+  std::int64_t max_resident_bytes = 0;  // 0: none. Resident, not address space: CUDA reserves terabytes of that.
+  const std::atomic<bool>* interrupt = nullptr;
+  std::function<void(const std::string& line)> on_line;  // messages from kMessageFd
+};
+
+/// The descriptor on which a child finds the pipe to its parent.
+inline constexpr int kMessageFd = 3;
+
+struct ChildOutcome {
+  enum class End { exited, signaled, timed_out, out_of_memory, interrupted };
+  End end = End::exited;
+  int code = 0;  // exit code or signal number
+  std::int64_t peak_resident_bytes = 0;
+  double seconds = 0;
+};
+
+Expected<ChildOutcome> run_child(const ChildOptions& options);
+
+/// "segmentation fault (SIGSEGV)"
+std::string signal_text(int signal);
+
+}  // namespace gauntlet

@@ -1,0 +1,100 @@
+#include "lab/records.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/files.h"
+#include "core/text.h"
+#include "lab/report/html.h"
+#include "lab/report/markdown.h"
+
+namespace gauntlet::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::vector<std::string> run_ids(const std::string& artifacts) {
+  std::vector<std::string> ids;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(artifacts, ignored)) {
+    if (fs::exists(entry.path() / "results.json")) ids.push_back(entry.path().filename());
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+}  // namespace
+
+std::string make_run_id(std::int64_t now) {
+  std::random_device device;
+  return fmt::format("{:%Y%m%d-%H%M%S}-{:04x}", fmt::gmtime(static_cast<std::time_t>(now)),
+                     device() & 0xFFFF);
+}
+
+Expected<RunFolder> RunFolder::create(const std::string& artifacts, const std::string& run_id) {
+  const std::string path = artifacts + "/" + run_id;
+  for (const char* below : {"/logs", "/profiles"}) {
+    if (const auto made = make_folders(path + below); !made) {
+      return Error{fmt::format("cannot write to the artifacts folder: {}; choose another with "
+                               "--artifacts-dir",
+                               made.error().message),
+                   ErrorKind::wrong_use};
+    }
+  }
+  return RunFolder(fs::absolute(path).lexically_normal().string());
+}
+
+Expected<RunFolder> RunFolder::find(const std::string& artifacts, const std::string& name) {
+  const std::vector<std::string> ids = run_ids(artifacts);
+  if (name == "latest" && !ids.empty()) return RunFolder(artifacts + "/" + ids.back());
+  if (name == "previous" && ids.size() > 1) return RunFolder(artifacts + "/" + ids[ids.size() - 2]);
+  if (fs::exists(artifacts + "/" + name + "/results.json")) return RunFolder(artifacts + "/" + name);
+  if (fs::exists(name + "/results.json")) {
+    std::string path = name;
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return RunFolder(path);
+  }
+  if (ids.empty()) {
+    return Error{fmt::format("there are no runs below '{}'; make one with 'gauntlet run'", artifacts),
+                 ErrorKind::wrong_use};
+  }
+  const std::string near = nearest(name, ids);
+  return Error{fmt::format("there is no run '{}' below '{}'; {} '{}'", name, artifacts,
+                           near.empty() ? "the latest is" : "did you mean",
+                           near.empty() ? ids.back() : near),
+               ErrorKind::wrong_use};
+}
+
+std::string RunFolder::run_id() const { return fs::path(path_).filename(); }
+
+Expected<void> RunFolder::save(const RunRecord& record) const {
+  const json document = to_json(record);
+  json manifest = document;
+  manifest.erase("results");
+  manifest.erase("ceilings");
+  if (auto ok = atomic_write_file(path_ + "/manifest.json", manifest.dump(2) + "\n"); !ok) return ok;
+  return atomic_write_file(path_ + "/results.json", document.dump(2) + "\n");
+}
+
+Expected<void> RunFolder::save_reports(const RunRecord& record) const {
+  if (auto ok = atomic_write_file(path_ + "/report.md", render_markdown(record)); !ok) return ok;
+  return atomic_write_file(path_ + "/report.html", render_html(record));
+}
+
+Expected<RunRecord> RunFolder::load() const {
+  const auto text = read_file(path_ + "/results.json");
+  if (!text) return text.error();
+  const json document = json::parse(*text, nullptr, false);
+  if (document.is_discarded()) {
+    return Error{fmt::format("{}/results.json is not valid JSON", path_)};
+  }
+  return run_record_from_json(document);
+}
+
+}  // namespace gauntlet::lab

@@ -1,0 +1,77 @@
+#include "lab/reference.h"
+
+#include <cmath>
+
+#include "core/check.h"
+
+namespace gauntlet::lab {
+
+double Rounding::bound() const {
+  const double u_operands = operands == DType::f32 || operands == DType::f64
+                                ? unit_roundoff(DType::f64)  // f32 inputs are exact
+                                : 2 * unit_roundoff(operands);
+  const double u_sum = unit_roundoff(accumulate);
+  const double u_result = unit_roundoff(result);
+  return u_operands + 8 * std::sqrt(static_cast<double>(length)) * u_sum + u_result;
+}
+
+void Reference::declare(const std::string& name, DType type, std::int64_t count) {
+  declared_[name] = {type, count};
+}
+
+const Reference::Declared& Reference::declared(const std::string& name) const {
+  const auto found = declared_.find(name);
+  check(found != declared_.end(), "the reference names an output the pair does not have: " + name);
+  return found->second;
+}
+
+std::span<unsigned char> Reference::exact_bytes(const std::string& name,
+                                                std::size_t element_bytes) {
+  const Declared& output = declared(name);
+  check(size_of(output.type) == element_bytes, "exact() of another element size: " + name);
+  ExpectedOutput& expected = outputs_[name];
+  expected.compare = ExpectedOutput::Compare::exact;
+  expected.bytes.resize(static_cast<std::size_t>(output.count) * element_bytes);
+  return expected.bytes;
+}
+
+std::span<double> Reference::values(const std::string& name, Rounding rounding) {
+  ExpectedOutput& expected = outputs_[name];
+  expected.rounding = rounding;
+  expected.values.resize(static_cast<std::size_t>(declared(name).count));
+  return expected.values;
+}
+
+std::span<double> Reference::magnitudes(const std::string& name) {
+  ExpectedOutput& expected = outputs_[name];
+  check(!expected.values.empty(), "magnitudes() before values() or rows(): " + name);
+  expected.magnitudes.resize(expected.values.size());
+  return expected.magnitudes;
+}
+
+std::span<double> Reference::rows(const std::string& name, std::int64_t row_length,
+                                  std::vector<std::int64_t> rows, Rounding rounding) {
+  const std::int64_t count = declared(name).count;
+  check(row_length > 0 && count % row_length == 0, "rows() with a length that does not divide: " + name);
+  for (std::int64_t row : rows) {
+    check(row >= 0 && row < count / row_length, "rows() names a row outside of the output: " + name);
+  }
+  ExpectedOutput& expected = outputs_[name];
+  expected.rounding = rounding;
+  expected.row_length = row_length;
+  expected.rows = std::move(rows);
+  expected.values.resize(expected.rows.size() * static_cast<std::size_t>(row_length));
+  return expected.values;
+}
+
+std::vector<std::int64_t> Reference::stratified(std::int64_t count, std::int64_t stride) {
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t begin = 0; begin < count; begin += stride) {
+    const std::int64_t height = std::min(stride, count - begin);
+    chosen.push_back(begin + static_cast<std::int64_t>(
+                                 random_.next_below(static_cast<std::uint64_t>(height))));
+  }
+  return chosen;
+}
+
+}  // namespace gauntlet::lab

@@ -1,0 +1,15 @@
+// The files of web/ that the HTML report carries (cmake/Embed.cmake puts them into the binary).
+#pragma once
+#include <string_view>
+
+namespace gauntlet::embedded {
+
+std::string_view report_css();
+std::string_view report_base_js();
+std::string_view report_charts_js();
+std::string_view report_table_js();
+std::string_view report_js();
+std::string_view uPlot_min_css();
+std::string_view uPlot_iife_min_js();
+
+}  // namespace gauntlet::embedded

@@ -1,0 +1,332 @@
+// Writes the report of an invented run that has everything a report may have to show: every status,
+// both backends, a sweep, long reasons, figures that are not finite, and strings that try to break
+// out of the page.
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/report/html.h"
+#include "lab/report/markdown.h"
+#include "lab/run_record.h"
+
+namespace gauntlet::lab {
+namespace {
+
+constexpr const char* kHostile =
+    "</script><img src=x onerror=\"window.hacked = 1\"><!-- <b>bold</b> &amp; \"quoted\" `tick` | "
+    "pipe";
+
+struct Sample {
+  std::string id;
+  std::string technique;
+  std::string title;
+  double baseline_us = 0;
+  double speedup = 1;
+  double ceiling_percent = 0;
+  double gb = 0;     // bytes that must move, in 1e9
+  double gflop = 0;  // operations, in 1e9
+  Status status = Status::passed;
+  BackendKind backend = BackendKind::cuda;
+};
+
+SideResult side(const Sample& sample, double us, double percent, double noise) {
+  return {.ns = {.median = us * 1e3, .lo = us * 1e3 * (1 - noise), .hi = us * 1e3 * (1 + noise)},
+          .spread = noise * 1.4,
+          .samples = 240,
+          .gb_per_s = sample.gb / (us * 1e-6),
+          .gflop_per_s = sample.gflop / (us * 1e-6),
+          .ceiling_percent = percent};
+}
+
+/// A result without figures: what a target leaves that did not get as far as being timed.
+Result plain(const Sample& sample, std::string reason = {}) {
+  const std::string chapter = sample.id.substr(0, sample.id.find(':'));
+  return {.id = sample.id,
+          .backend = sample.backend,
+          .kind = "comparison",
+          .chapter = chapter,
+          .technique = sample.technique,
+          .title = sample.title,
+          .claim = "The optimized side does the same work with fewer, wider transactions.",
+          .goal = "speed",
+          .knobs = {{"rows", 4096}, {"columns", 4096}},
+          .status = sample.status,
+          .reason = std::move(reason),
+          .log = "logs/" + sample.id + "." + name_of(sample.backend) + ".log",
+          .witness = {.name = "dram__bytes_read.sum",
+                      .meaning = "bytes read from DRAM",
+                      .source = "counter",
+                      .why_not = "the target was not timed",
+                      .expected = "falls by at least 1.5x"},
+          .seconds = 0.4};
+}
+
+Result measured(const Sample& sample) {
+  Result result = plain(sample);
+  const bool gpu = sample.backend == BackendKind::cuda;
+  const double noise = gpu ? 0.004 : 0.03;
+  const double optimized_us = sample.baseline_us / sample.speedup;
+  result.speedup = Estimate{.median = sample.speedup,
+                            .lo = sample.speedup * (1 - 2 * noise),
+                            .hi = sample.speedup * (1 + 2 * noise)};
+  result.baseline =
+      side(sample, sample.baseline_us, sample.ceiling_percent / sample.speedup, noise);
+  result.optimized = side(sample, optimized_us, sample.ceiling_percent, noise);
+  result.ceiling_percent = sample.ceiling_percent;
+  result.intensity = sample.gb > 0 ? sample.gflop / sample.gb : 0;
+  result.bound_by = result.intensity > 20 ? "compute" : "memory";
+  result.verification = {.max_error = 3.1e-7, .bound = 9.6e-6, .checks = 12};
+  result.samples = 480;
+  result.seconds = 6.2;
+  result.conditions = {.processes = 3, .blocks = 60, .dropped_blocks = gpu ? 1 : 0, .cold = !gpu};
+  result.witness.why_not.clear();
+  if (gpu) {
+    result.conditions.sm_clock_mhz_min = 1830;
+    result.conditions.sm_clock_mhz_max = 1980;
+    result.conditions.power_w_max = 612;
+    result.conditions.temperature_c_max = 61;
+    result.conditions.throttle_reasons = {"power cap"};
+    result.witness.collected = true;
+    result.witness.baseline = 32 * sample.gb;
+    result.witness.optimized = 32 * sample.gb / sample.speedup;
+    result.witness.moved = sample.speedup > 1.5;
+    result.counters = {{"sm__throughput.avg.pct_of_peak_sustained_elapsed", {41.2, 78.9, "%"}},
+                       {"dram__throughput.avg.pct_of_peak_sustained_elapsed", {12.4, 88.1, "%"}}};
+  } else {
+    result.witness.why_not = "perf events are not available: kernel.perf_event_paranoid is 4";
+  }
+  return result;
+}
+
+std::vector<Result> gpu_results() {
+  std::vector<Result> results;
+  for (const Sample& sample : std::vector<Sample>{
+           {"ch01:batched_gemm", "batching", "many small products → one strided-batched call", 812,
+            6.4, 61, 0.2, 68},
+           {"ch01:tf32_matmul", "tf32", "fp32 → tf32 tensor cores", 2710, 7.9, 83, 0.2, 137},
+           {"ch06:occupancy_tuning", "occupancy", "fixed block → block chosen by occupancy", 74,
+            1.18, 71, 0.13, 0.4},
+           {"ch07:vector_loads", "vectorized_access", "scalar → 128-bit loads", 61, 1.31, 92, 0.2,
+            0},
+           {"ch07:transpose_tiled", "shared_memory_tiling", "naive → tile staged in shared memory",
+            205, 3.9, 84, 0.18, 0},
+           {"ch08:reduction_shuffle", "warp_shuffle", "shared-memory tree → warp shuffles", 33.4,
+            1.44, 95, 0.1, 0.03},
+           {"ch09:online_softmax", "fusion", "three passes → one pass", 118, 2.2, 88, 0.2, 0.5},
+           {"ch10:tma_pipeline", "async_copy", "synchronous tiles → TMA pipeline", 1540, 2.7, 78,
+            0.4, 1100},
+           {"ch13:fp8_matmul", "low_precision", "bf16 → fp8 tensor cores", 1600, 1.72, 80, 0.2,
+            1100}}) {
+    results.push_back(measured(sample));
+  }
+  Result demonstration =
+      measured({"ch07:coalesced_copy", "coalescing", "strided → adjacent lanes, adjacent words",
+                2140, 7.6, 91, 0.54, 0});
+  demonstration.kind = "demonstration";
+  results.push_back(demonstration);
+  results.push_back(measured({.id = "ch07:read_only_path",
+                              .technique = "read_only_path",
+                              .title = "plain → read-only loads",
+                              .baseline_us = 58,
+                              .speedup = 1.004,
+                              .ceiling_percent = 93,
+                              .gb = 0.2,
+                              .status = Status::no_gain}));
+  results.back().reason = "the interval 0.996 to 1.01 does not clear 1.02";
+  results.push_back(measured({.id = "ch06:persistent_loop",
+                              .technique = "persistence",
+                              .title = "one block per tile → persistent blocks",
+                              .baseline_us = 91,
+                              .speedup = 0.93,
+                              .ceiling_percent = 70,
+                              .gb = 0.2,
+                              .gflop = 3,
+                              .status = Status::no_gain}));
+  results.back().reason =
+      "the interval 0.923 to 0.937 does not clear 1.02; slower than the baseline";
+  results.push_back(measured({.id = "ch11:stream_overlap",
+                              .technique = "streams",
+                              .title = "one stream → copies and kernels overlapped",
+                              .baseline_us = 5200,
+                              .speedup = 1.21,
+                              .ceiling_percent = 66,
+                              .gb = 0.2,
+                              .gflop = 1,
+                              .status = Status::regressed}));
+  results.back().reason =
+      "1.21× left its expectation of 1.62× (±4%): the optimized side took 4.30 ms instead of 3.21 "
+      "ms";
+
+  Result memory =
+      measured({"ch16:paged_kv", "paging", "contiguous KV → pages", 410, 0.98, 77, 0.9, 2});
+  memory.goal = "memory";
+  memory.metrics = {{"kv_bytes_held", {5.4e9, 1.3e9, "B"}}, {"waste", {76.1, 3.2, "%"}}};
+  results.push_back(memory);
+
+  const Sample wrong{.id = "ch14:split_k",
+                     .technique = "split_k",
+                     .title = "one pass over K → split K",
+                     .status = Status::wrong};
+  results.push_back(
+      plain(wrong,
+            "output 'c' differs from the reference at [17, 2879]: NaN instead of 0.8131 "
+            "(seed 7, after timing); 12 of 8294400 elements are not finite"));
+  results.back().verification = {.max_error = std::numeric_limits<double>::quiet_NaN(),
+                                 .bound = 2e-3,
+                                 .checks = 4,
+                                 .checked_percent = 100};
+  const Sample crashed{.id = "ch10:cluster_multicast",
+                       .technique = "multicast",
+                       .title = "each block loads → one load per cluster",
+                       .status = Status::crashed};
+  results.push_back(plain(
+      crashed,
+      "worker ended by signal 6 (Aborted) while running the optimized side: an illegal memory "
+      "access was encountered at optimized.sm90a.cu; the last 20 lines are in the log. " +
+          std::string(160, 'x')));
+  const Sample late{.id = "ch12:device_graph",
+                    .technique = "graphs",
+                    .title = "launches → device graph",
+                    .status = Status::timed_out};
+  results.push_back(plain(late, "no answer within 120 s"));
+  const Sample hostile{
+      .id = "ch15:hostile", .technique = kHostile, .title = kHostile, .status = Status::crashed};
+  results.push_back(plain(hostile, kHostile));
+  results.back().claim = kHostile;
+  results.back().witness.meaning = kHostile;
+  results.back().metrics[kHostile] = {1, 2, kHostile};
+  for (const char* id : {"ch02:peer_copy", "ch04:nvls_collectives", "ch13:fp4_matmul"}) {
+    results.push_back(plain({.id = id,
+                             .technique = "links",
+                             .title = "through the host → direct",
+                             .status = Status::skipped},
+                            "needs sm_100a; this GPU is sm_90"));
+  }
+  return results;
+}
+
+std::vector<Result> cpu_results() {
+  std::vector<Result> results;
+  const BackendKind cpu = BackendKind::cpu;
+  for (const Sample& sample :
+       std::vector<Sample>{{"ch03:huge_pages", "huge_pages", "4 KiB → 2 MiB pages", 9100, 1.62, 41,
+                            0.03, 0, Status::passed, cpu},
+                           {"ch07:coalesced_copy", "coalescing", "stride → unit stride", 71000, 5.1,
+                            89, 0.13, 0, Status::passed, cpu},
+                           {"ch07:soa_layout", "data_layout", "array of structs → struct of arrays",
+                            8800, 2.9, 86, 0.1, 0.05, Status::passed, cpu},
+                           {"ch09:online_softmax", "fusion", "three passes → one pass", 30100, 1.9,
+                            74, 0.27, 0.6, Status::passed, cpu},
+                           {"ch01:batched_gemm", "batching", "one by one → batched", 41000, 1.008,
+                            58, 0.01, 3.1, Status::no_gain, cpu}}) {
+    results.push_back(measured(sample));
+  }
+  results.back().reason = "the interval 0.948 to 1.07 does not clear 1.02";
+  for (const std::int64_t rows : {256, 1024, 4096, 16384, 65536}) {
+    const double scale = static_cast<double>(rows) / 256;
+    Result point = measured(
+        {"ch05:prefetch_loader", "prefetch", "read then use → prefetching workers", 120 * scale,
+         0.85 + 0.42 * std::log2(scale), 70, 0.0003 * scale, 0, Status::passed, cpu});
+    point.sweep_key = "rows";
+    point.knobs["rows"] = rows;
+    if (rows == 256) point.status = Status::no_gain;
+    results.push_back(point);
+  }
+  for (const char* id : {"ch03:numa_binding", "ch03:first_touch"}) {
+    results.push_back(plain({.id = id,
+                             .technique = "numa",
+                             .title = "remote → local memory",
+                             .status = Status::skipped,
+                             .backend = cpu},
+                            "needs 2 NUMA nodes; this machine has 1"));
+  }
+  return results;
+}
+
+Ceilings ceilings(BackendKind backend, std::string key,
+                  const std::map<std::string, double>& values) {
+  Ceilings out{.machine_key = std::move(key), .backend = backend, .measured_at = 1794709000};
+  for (const auto& [name, value] : values) {
+    const bool rate = name.starts_with("fma") || name.starts_with("matrix");
+    out.values[name] = {
+        .value = value,
+        .unit = rate ? "GFLOP/s" : "GB/s",
+        .method = "vector loop, 4 streams",
+        .tries = {{"vector loop, 4 streams", value}, {"library call", value * 0.94}}};
+  }
+  return out;
+}
+
+RunRecord sample_record() {
+  RunRecord record{.run_id = "20261115-021640-7f3a",
+                   .started_at = 1794709000,
+                   .command_line = "gauntlet run --suite all --profile minimal",
+                   .machine = {.cpu = {.model = "AMD EPYC 9654 96-Core Processor",
+                                       .cores = 16,
+                                       .numa_nodes = 1,
+                                       .l1d_bytes = 32 << 10,
+                                       .l2_bytes = 1 << 20,
+                                       .last_level_bytes = 32 << 20,
+                                       .memory_bytes = std::int64_t{128} << 30,
+                                       .simd = {"avx2", "avx512f", "avx512_vnni"}},
+                               .gpus = {{.name = "NVIDIA H200",
+                                         .compute_major = 9,
+                                         .compute_minor = 0,
+                                         .num_sms = 132,
+                                         .max_threads_per_sm = 2048,
+                                         .shared_bytes_per_sm = 233472,
+                                         .l2_bytes = 60 << 20,
+                                         .memory_bytes = std::int64_t{139} << 30,
+                                         .uuid = "GPU-00000000"}},
+                               .kernel = "6.1.0-31-amd64",
+                               .os = "Debian GNU/Linux 12",
+                               .driver = "13.0",
+                               .cuda_runtime = "13.0",
+                               .hypervisor = "kvm"},
+                   .build = {.version = "0.1.0",
+                             .commit = "334856a1c0de+changes",
+                             .compiler = "GNU 12.2.0",
+                             .flags = "-O2 -DNDEBUG",
+                             .cuda_compiler = "13.0.88",
+                             .build_type = "Release"},
+                   .results = gpu_results(),
+                   .profile = "minimal"};
+  for (Result& result : cpu_results()) record.results.push_back(std::move(result));
+  record.ceilings = {ceilings(BackendKind::cuda, "nvidia-h200",
+                              {{"dram_copy", 4190},
+                               {"dram_read", 4460},
+                               {"l2_read", 9800},
+                               {"fma_f32", 61200},
+                               {"matrix_tf32", 368000},
+                               {"matrix_bf16", 743000},
+                               {"matrix_f8e4m3", 1293000},
+                               {"h2d_pinned", 55.2}}),
+                     ceilings(BackendKind::cpu, "amd-epyc-16c",
+                              {{"dram_copy", 29.4},
+                               {"dram_read", 33.1},
+                               {"llc_read", 58.6},
+                               {"fma_f32", 148},
+                               {"disk_read", 1.9}})};
+  return record;
+}
+
+}  // namespace
+}  // namespace gauntlet::lab
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: make_sample_report FOLDER\n", stderr);
+    return 2;
+  }
+  const std::string folder = argv[1];
+  const gauntlet::lab::RunRecord record = gauntlet::lab::sample_record();
+  std::ofstream(folder + "/report.html") << gauntlet::lab::report::render_html(record);
+  std::ofstream(folder + "/report.md") << gauntlet::lab::report::render_markdown(record);
+  std::ofstream empty(folder + "/empty.html");
+  empty << gauntlet::lab::report::render_html({.run_id = "empty", .machine = record.machine});
+  return empty.good() ? 0 : 1;
+}
