@@ -149,6 +149,35 @@ void decide(Result& result, const Target& target) {
   }
 }
 
+/// A CPU side that uses the pool says so by the fact "threads".
+Threads threads_of(const Evidence& evidence, SideIndex side) {
+  const auto& facts = evidence.processes.front().facts[side];
+  const auto threads = facts.find("threads");
+  return threads != facts.end() && threads->second > 1 ? Threads::all : Threads::one;
+}
+
+// DRAM traffic below this share of the declared bytes means the cost claims bytes that caches held back.
+constexpr double kMinTraffic = 0.85;
+
+/// Compares the bytes a pair declares with what the DRAM counters saw.
+void cross_check_traffic(Result& result, const Cost& cost) {
+  const auto read = result.counters.find("dram__bytes_read.sum");
+  const auto write = result.counters.find("dram__bytes_write.sum");
+  const double declared = cost.read_bytes + cost.write_bytes;
+  if (read == result.counters.end() || write == result.counters.end() || declared <= 0) return;
+  if (cost.level != Cost::Level::dram) return;
+  MetricResult traffic{.baseline = (read->second.baseline + write->second.baseline) / declared,
+                       .optimized = (read->second.optimized + write->second.optimized) / declared,
+                       .unit = "x declared bytes"};
+  if (traffic.optimized < kMinTraffic) {
+    result.notes.push_back(fmt::format(
+        "DRAM moved only {:.2f} of the declared bytes: caches held the rest, so the percentage of "
+        "the ceiling overstates",
+        traffic.optimized));
+  }
+  result.metrics["dram_traffic"] = std::move(traffic);
+}
+
 void merge_conditions(Result& result, const std::vector<Measurement>& processes) {
   Conditions& total = result.conditions;
   for (const Measurement& m : processes) {
@@ -215,8 +244,10 @@ void judge(Result& result, const Target& target, const Knobs& knobs, const Evide
   result.optimized = side_result(blocks, kOptimized, cost);
   result.samples = result.baseline->samples + result.optimized->samples;
   if (evidence.ceilings) {
-    const RooflinePoint slow = place(cost, result.baseline->ns.median, *evidence.ceilings);
-    const RooflinePoint fast = place(cost, result.optimized->ns.median, *evidence.ceilings);
+    const RooflinePoint slow = place(cost, result.baseline->ns.median, *evidence.ceilings,
+                                     threads_of(evidence, kBaseline));
+    const RooflinePoint fast = place(cost, result.optimized->ns.median, *evidence.ceilings,
+                                     threads_of(evidence, kOptimized));
     result.baseline->ceiling_percent = slow.percent;
     result.optimized->ceiling_percent = fast.percent;
     result.ceiling_percent = fast.percent;
@@ -232,6 +263,7 @@ void judge(Result& result, const Target& target, const Knobs& knobs, const Evide
       }
     }
   }
+  cross_check_traffic(result, cost);
   result.witness = judge_witness(target.facts(result.backend).witness, evidence);
   decide(result, target);
 }

@@ -87,6 +87,7 @@ struct Result {
 
   Status status = Status::skipped;
   std::string reason;
+  std::vector<std::string> notes;  // what a reader should know beside the status
   std::string log;  // path below the run's folder
 
   std::optional<Estimate> speedup;

@@ -116,6 +116,7 @@ json to_json(const RunRecord& record) {
           {"run_id", record.run_id},
           {"started_at", record.started_at},
           {"command_line", record.command_line},
+          {"arguments", record.arguments},
           {"profile", record.profile},
           {"machine", machine_to_json(record.machine)},
           {"build", build_to_json(record.build)},
@@ -139,6 +140,7 @@ Expected<RunRecord> run_record_from_json(const json& json) {
     RunRecord record{.run_id = json.at("run_id").get<std::string>(),
                      .started_at = integer_at(json, "started_at"),
                      .command_line = string_at(json, "command_line"),
+                     .arguments = strings_at(json, "arguments"),
                      .machine = machine_from_json(json.at("machine")),
                      .build = build_from_json(json.at("build")),
                      .profile = string_at(json, "profile")};

@@ -18,6 +18,7 @@ struct RunRecord {
   std::string run_id;
   std::int64_t started_at = 0;  // seconds since the epoch
   std::string command_line;
+  std::vector<std::string> arguments;  // of the command line, so that a run can be resumed
   MachineInfo machine;
   BuildInfo build;
   std::vector<Result> results;

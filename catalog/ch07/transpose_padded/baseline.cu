@@ -11,10 +11,11 @@ namespace {
 
 constexpr int kTile = 32;  // a block transposes kTile x kTile elements
 constexpr int kBlockRows = 8;
+constexpr int kThreads = kTile * kBlockRows;
 constexpr int kPerThread = kTile / kBlockRows;
 static_assert(kTile % kBlockRows == 0);
 
-__global__ void __launch_bounds__(kTile* kBlockRows) transpose(Params p) {
+__global__ void __launch_bounds__(kThreads) transpose(Params p) {
   const std::int64_t tile_row = std::int64_t{blockIdx.y} * kTile;
   const std::int64_t tile_column = std::int64_t{blockIdx.x} * kTile;
   const std::int64_t column = tile_column + threadIdx.x;
