@@ -1,0 +1,31 @@
+// The same kernel with the block size that the occupancy API computes for it.
+#include <cuda_runtime.h>
+
+#include "catalog/ch08/occupancy_block_size/pair.h"
+#include "core/cuda/check.h"
+#include "lab/side.h"
+
+namespace gauntlet::ch08::occupancy_block_size::cuda {
+namespace {
+
+__global__ void scale_add(Params p) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < p.count) p.out[i] = fmaf(kScale, p.x[i], p.y[i]);
+}
+
+}  // namespace
+
+lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
+  int threads = 0, least_blocks = 0;
+  cuda_check(cudaOccupancyMaxPotentialBlockSize(&least_blocks, &threads, scale_add));
+  int blocks_per_sm = 0;
+  cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, scale_add, threads, 0));
+  return {[p, threads, stream = cuda.stream] {
+            const auto blocks = static_cast<unsigned>((p.count + threads - 1) / threads);
+            scale_add<<<blocks, threads, 0, stream>>>(p);
+            cuda_check(cudaGetLastError());
+          },
+          {{"block_threads", threads}, {"resident_warps", blocks_per_sm * threads / 32}}};
+}
+
+}  // namespace gauntlet::ch08::occupancy_block_size::cuda

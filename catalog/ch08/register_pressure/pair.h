@@ -1,0 +1,17 @@
+// How many sums may a thread keep before they leave its registers?
+#pragma once
+#include <cstdint>
+
+namespace gauntlet::ch08::register_pressure {
+
+constexpr int kFilters = 80;  // as many as a speech model's mel filters
+
+struct Params {
+  const float* signal;   // [positions + taps - 1]
+  const float* filters;  // [taps, kFilters]
+  float* out;            // [kFilters, positions]
+  std::int64_t positions;
+  int taps;
+};
+
+}  // namespace gauntlet::ch08::register_pressure
