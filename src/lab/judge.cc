@@ -58,7 +58,7 @@ WitnessResult judge_witness(const Witness& witness, const Evidence& evidence) {
   if (witness.source == Witness::Source::fact) {
     for (int side : {0, 1}) values[side] = &evidence.processes.front().facts[side];
   } else if (!evidence.profile) {
-    result.why_not = "not collected: run with --profile minimal";
+    result.why_not = "run with --profile minimal";
     return result;
   } else if (!evidence.profile->why_not.empty()) {
     result.why_not = evidence.profile->why_not;
