@@ -22,7 +22,9 @@ function el(tag, attributes, ...children) {
     else if (name === "style") for (const [key, v] of Object.entries(value)) node.style.setProperty(key, v);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  node.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""),
+  );
   return node;
 }
 
@@ -32,27 +34,52 @@ const format = {
     if (value === 0) return "0";
     const magnitude = Math.abs(value);
     if (magnitude < 1e-3 || magnitude >= 1e9) return value.toExponential(digits - 1);
-    if (magnitude >= 10 ** digits) return Math.round(value).toLocaleString("en-US");
+    if (magnitude >= 1000) return Math.round(value).toLocaleString("en-US");
     return value.toPrecision(digits);
   },
-  ratio: (value) => `${format.significant(value)}×`,
-  interval: (estimate) => `${format.significant(estimate.lo)} – ${format.significant(estimate.hi)}`,
-  scaled(value, units) {
-    const [size, name] = units.find(([unit]) => Math.abs(value) >= unit * 0.9995) ?? units.at(-1);
-    return `${format.significant(value / size)} ${name}`;
+  // Two decimals, three where 1 is near and the third decides.
+  factor: (value, near = 2) =>
+    value < 0.1 || value >= 10 ? format.significant(value) : value.toFixed(value < near ? 3 : 2),
+  ratio: (value) => `${format.factor(value, 0)}×`,
+  interval: (estimate) => `${format.factor(estimate.lo)} – ${format.factor(estimate.hi)}`,
+  // One value, or the two ends of a range in the unit that fits the larger.
+  scaled(values, units) {
+    const [size, name] = units.find(([unit]) => Math.abs(values.at(-1)) >= unit * 0.9995) ?? units.at(-1);
+    return `${values.map((value) => format.significant(value / size)).join(" – ")} ${name}`;
   },
-  ns: (value) => format.scaled(value, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]),
-  bytes: (value) => format.scaled(value, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [1024, "KiB"], [1, "B"]]),
-  gb: (value) => (value >= 1000 ? `${format.significant(value / 1000)} TB/s` : `${format.significant(value)} GB/s`),
-  gflop: (value) => (value >= 1000 ? `${format.significant(value / 1000)} TFLOP/s` : `${format.significant(value)} GFLOP/s`),
+  ns: (...values) =>
+    format.scaled(values, [
+      [1e9, "s"],
+      [1e6, "ms"],
+      [1e3, "µs"],
+      [1, "ns"],
+    ]),
+  bytes: (value) =>
+    format.scaled(
+      [value],
+      [
+        [2 ** 40, "TiB"],
+        [2 ** 30, "GiB"],
+        [2 ** 20, "MiB"],
+        [1024, "KiB"],
+        [1, "B"],
+      ],
+    ),
+  gb: (value) =>
+    value >= 1000 ? `${format.significant(value / 1000)} TB/s` : `${format.significant(value)} GB/s`,
+  gflop: (value) =>
+    value >= 1000 ? `${format.significant(value / 1000)} TFLOP/s` : `${format.significant(value)} GFLOP/s`,
   percent: (value) => `${value >= 10 ? Math.round(value) : format.significant(value, 2)}%`,
   utc: (seconds) => new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC",
 };
 
 // Only a verified result has figures: a fast wrong answer has none.
 function hasFigures(result) {
-  return result.speedup !== null && result.speedup.median > 0 &&
-    ["passed", "no_gain", "regressed"].includes(result.status);
+  return (
+    result.speedup !== null &&
+    result.speedup.median > 0 &&
+    ["passed", "no_gain", "regressed"].includes(result.status)
+  );
 }
 
 const isFailure = (result) => ["wrong", "crashed", "timed_out", "regressed"].includes(result.status);
@@ -66,8 +93,12 @@ const anchorOf = (result) => [result.id, result.backend, sweepLabel(result)].fil
 const linkTo = (result) => "#" + encodeURIComponent(anchorOf(result));
 
 function statusBadge(status) {
-  return el("span", {class: `badge s-${status}`},
-    el("span", {class: "glyph", "aria-hidden": "true"}, STATUS[status].glyph), STATUS[status].words);
+  return el(
+    "span",
+    {class: `badge s-${status}`},
+    el("span", {class: "glyph", "aria-hidden": "true"}, STATUS[status].glyph),
+    STATUS[status].words,
+  );
 }
 
 const backendTag = (backend) => el("span", {class: `tag b-${backend}`}, BACKEND_WORDS[backend] ?? backend);
@@ -82,6 +113,11 @@ function themeColor(name) {
 }
 
 function section(id, title, note, ...content) {
-  return el("section", {id, "aria-labelledby": `${id}-title`},
-    el("h2", {id: `${id}-title`}, title), note ? el("p", {class: "note"}, note) : null, ...content);
+  return el(
+    "section",
+    {id, "aria-labelledby": `${id}-title`},
+    el("h2", {id: `${id}-title`}, title),
+    note ? el("p", {class: "note"}, note) : null,
+    ...content,
+  );
 }

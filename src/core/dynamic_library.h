@@ -1,5 +1,4 @@
-// Libraries opened at run time (cuBLAS, CUPTI, NVML, NCCL), so that the binary starts fast and
-// anywhere.
+// Libraries opened at run time (cuBLAS, CUPTI, NVML, NCCL): the binary starts fast and anywhere.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,8 +18,7 @@ std::vector<std::string> cuda_library_folders();
 
 class DynamicLibrary {
  public:
-  /// An error names the library, the places tried, and what the loader said of a file it found but
-  /// refused.
+  /// An error names the library, the places tried, and why the loader refused a file it found.
   static Expected<DynamicLibrary> open(const LibrarySearch& search);
 
   DynamicLibrary(DynamicLibrary&& other) noexcept;

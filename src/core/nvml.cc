@@ -2,12 +2,14 @@
 // that fix a struct's layout. Symbols a driver lacks are null and their readings say so.
 #include "core/nvml.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <optional>
+#include <utility>
+
+#include "core/dynamic_library.h"
 
 namespace gauntlet {
 namespace {
@@ -48,29 +50,6 @@ constexpr std::array<Reason, 9> kReasons = {{{0x1, nullptr},
                                              {0x80, "hw power brake"},
                                              {0x100, "display clocks"}}};
 
-class Library {
- public:
-  explicit Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
-  ~Library() {
-    if (handle_) dlclose(handle_);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
-  explicit operator bool() const { return handle_ != nullptr; }
-
-  template <class F>
-  void load(F*& function, std::initializer_list<const char*> names) const {
-    for (const char* name : names) {
-      function = reinterpret_cast<F*>(dlsym(handle_, name));
-      if (function) return;
-    }
-  }
-
- private:
-  void* handle_;
-};
-
 }  // namespace
 
 std::vector<std::string> throttle_reasons(std::uint64_t bits) {
@@ -90,7 +69,7 @@ bool is_thermal_slowdown(std::uint64_t bits) {
 }
 
 struct Nvml::State {
-  Library library{"libnvidia-ml.so.1"};
+  DynamicLibrary library;
   bool initialised = false;
 
   Status (*init)() = nullptr;
@@ -111,30 +90,42 @@ struct Nvml::State {
   Status (*persistence)(Handle, int*) = nullptr;
   Status (*mig_mode)(Handle, unsigned*, unsigned*) = nullptr;
 
-  void load() {
-    library.load(init, {"nvmlInit_v2"});
-    library.load(shutdown, {"nvmlShutdown"});
-    library.load(error_string, {"nvmlErrorString"});
-    library.load(driver_version, {"nvmlSystemGetDriverVersion"});
-    library.load(count, {"nvmlDeviceGetCount_v2"});
-    library.load(handle_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
-    library.load(handle_by_uuid, {"nvmlDeviceGetHandleByUUID"});
-    library.load(index, {"nvmlDeviceGetIndex"});
-    library.load(clock, {"nvmlDeviceGetClockInfo"});
-    library.load(max_clock, {"nvmlDeviceGetMaxClockInfo"});
-    library.load(power, {"nvmlDeviceGetPowerUsage"});
-    library.load(power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
-    library.load(temperature, {"nvmlDeviceGetTemperature"});
+  explicit State(DynamicLibrary loaded) : library(std::move(loaded)) {
+    load(init, {"nvmlInit_v2"});
+    load(shutdown, {"nvmlShutdown"});
+    load(error_string, {"nvmlErrorString"});
+    load(driver_version, {"nvmlSystemGetDriverVersion"});
+    load(count, {"nvmlDeviceGetCount_v2"});
+    load(handle_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
+    load(handle_by_uuid, {"nvmlDeviceGetHandleByUUID"});
+    load(index, {"nvmlDeviceGetIndex"});
+    load(clock, {"nvmlDeviceGetClockInfo"});
+    load(max_clock, {"nvmlDeviceGetMaxClockInfo"});
+    load(power, {"nvmlDeviceGetPowerUsage"});
+    load(power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
+    load(temperature, {"nvmlDeviceGetTemperature"});
     // The same query; drivers from 535 on call throttle reasons event reasons.
-    library.load(event_reasons, {"nvmlDeviceGetCurrentClocksEventReasons",
-                                 "nvmlDeviceGetCurrentClocksThrottleReasons"});
-    library.load(processes, {"nvmlDeviceGetComputeRunningProcesses_v3"});
-    library.load(persistence, {"nvmlDeviceGetPersistenceMode"});
-    library.load(mig_mode, {"nvmlDeviceGetMigMode"});
+    load(event_reasons,
+         {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
+    load(processes, {"nvmlDeviceGetComputeRunningProcesses_v3"});
+    load(persistence, {"nvmlDeviceGetPersistenceMode"});
+    load(mig_mode, {"nvmlDeviceGetMigMode"});
   }
 
   ~State() {
     if (initialised && shutdown) shutdown();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  template <class F>
+  void load(F*& function, std::initializer_list<const char*> names) const {
+    for (const char* name : names) {
+      if (const auto found = library.symbol<F>(name)) {
+        function = *found;
+        return;
+      }
+    }
   }
 
   template <class... Parameters, class... Arguments>
@@ -171,16 +162,16 @@ struct Nvml::State {
 Nvml::~Nvml() = default;
 
 Expected<std::unique_ptr<Nvml>> Nvml::open() {
-  std::unique_ptr<Nvml> nvml(new Nvml);
-  nvml->state_ = std::make_unique<State>();
-  State& state = *nvml->state_;
-  if (!state.library) {
+  auto library = DynamicLibrary::open({.names = {"libnvidia-ml.so.1"}, .folders = {}});
+  if (!library) {
     return Error{
         "libnvidia-ml.so.1 cannot be loaded, so there are no GPU clocks, power or throttle "
         "reasons; "
         "it comes with the NVIDIA driver (in a container: driver capability 'utility')"};
   }
-  state.load();
+  std::unique_ptr<Nvml> nvml(new Nvml);
+  nvml->state_ = std::make_unique<State>(std::move(*library));
+  State& state = *nvml->state_;
   const Status status = state.call(state.init);
   if (status != kSuccess) {
     return Error{fmt::format("nvmlInit_v2 failed: {} (code {}); see whether nvidia-smi works",

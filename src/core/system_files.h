@@ -14,8 +14,7 @@ class SystemFiles {
  public:
   explicit SystemFiles(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  /// The text of a file, named as on the real machine ("/proc/swaps"), without white space at its
-  /// ends.
+  /// The text of a file, named as on the real machine ("/proc/swaps"), trimmed.
   std::optional<std::string> text(const std::string& path) const;
   /// The number a file starts with.
   std::optional<std::int64_t> number(const std::string& path) const;

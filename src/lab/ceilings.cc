@@ -9,11 +9,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "core/check.h"
+#include "core/files.h"
 #include "lab/ceiling_backends.h"
 
 namespace gauntlet::lab {
@@ -187,36 +186,17 @@ std::string ceilings_path(const std::string& machine_key) {
 }
 
 std::optional<Ceilings> load_ceilings(const std::string& machine_key) {
-  std::ifstream file(ceilings_path(machine_key));
-  if (!file) return std::nullopt;
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  Expected<Ceilings> ceilings = ceilings_from_json(json);
+  const auto text = read_file(ceilings_path(machine_key));
+  if (!text) return std::nullopt;
+  Expected<Ceilings> ceilings = ceilings_from_json(nlohmann::json::parse(*text, nullptr, false));
   if (!ceilings || ceilings->machine_key != machine_key) return std::nullopt;
   return std::move(*ceilings);
 }
 
 Expected<void> save_ceilings(const Ceilings& ceilings) {
   const std::filesystem::path path = ceilings_path(ceilings.machine_key);
-  std::error_code failure;
-  std::filesystem::create_directories(path.parent_path(), failure);
-  if (failure) {
-    return Error{fmt::format("the folder {} cannot be made: {}; set XDG_CACHE_HOME to one that can",
-                             path.parent_path().string(), failure.message())};
-  }
-  // A reader sees the old file or the new one, never a part.
-  const std::filesystem::path draft = fmt::format("{}.{}.part", path.string(), getpid());
-  {
-    std::ofstream file(draft);
-    file << to_json(ceilings).dump(2) << '\n';
-    file.flush();
-    if (!file) failure = std::error_code(errno, std::generic_category());
-  }
-  if (!failure) std::filesystem::rename(draft, path, failure);
-  if (!failure) return {};
-  std::error_code ignored;
-  std::filesystem::remove(draft, ignored);
-  return Error{
-      fmt::format("the ceilings cannot be written to {}: {}", path.string(), failure.message())};
+  if (auto made = make_folders(path.parent_path()); !made) return made;
+  return atomic_write_file(path, to_json(ceilings).dump(2) + '\n');
 }
 
 RooflinePoint place(const Cost& cost, double ns, const Ceilings& ceilings, Threads threads) {

@@ -36,10 +36,13 @@ constexpr RandomWords kRandomI8{};
 void fill_random(void* to, std::int64_t bytes, RandomWords words, CUstream_st* stream);
 
 std::vector<Probe> cuda_dram_probes(const CudaSpace& space);
+std::vector<Probe> cuda_bulk_probes(const CudaSpace& space);
 std::vector<Probe> cuda_cache_probes(const CudaSpace& space);
 std::vector<Probe> cuda_fma_probes(const CudaSpace& space);
-/// These overwrite the start of `space.from` with operands of their types.
+/// These overwrite `space.from` with operands of their types.
 std::vector<Probe> cuda_mma_probes(const CudaSpace& space);
 std::vector<Probe> cuda_wgmma_probes(const CudaSpace& space);
+/// Empty where cuBLASLt is not installed.
+std::vector<Probe> cuda_cublas_probes(const CudaSpace& space);
 
 }  // namespace gauntlet::lab

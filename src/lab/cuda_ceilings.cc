@@ -145,8 +145,9 @@ Expected<Ceilings> measure(const GpuInfo& gpu, const CeilingProgress& progress) 
   LinkMemory links;
 
   std::vector<Probe> probes = cuda_dram_probes(space);
-  for (auto list : {cuda_cache_probes(space), cuda_fma_probes(space), cuda_mma_probes(space),
-                    cuda_wgmma_probes(space), link_probes(space, links)}) {
+  for (auto list : {cuda_bulk_probes(space), cuda_cache_probes(space), cuda_fma_probes(space),
+                    cuda_mma_probes(space), cuda_wgmma_probes(space), cuda_cublas_probes(space),
+                    link_probes(space, links)}) {
     std::move(list.begin(), list.end(), std::back_inserter(probes));
   }
   const auto begin = Clock::now();

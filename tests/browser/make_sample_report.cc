@@ -61,7 +61,7 @@ Result plain(const Sample& sample, std::string reason = {}) {
                       .meaning = "bytes read from DRAM",
                       .source = "counter",
                       .why_not = "the target was not timed",
-                      .expected = "falls by at least 1.5x"},
+                      .expected = "falls by at least 1.1x"},
           .seconds = 0.4};
 }
 
@@ -93,7 +93,7 @@ Result measured(const Sample& sample) {
     result.witness.collected = true;
     result.witness.baseline = 32 * sample.gb;
     result.witness.optimized = 32 * sample.gb / sample.speedup;
-    result.witness.moved = sample.speedup > 1.5;
+    result.witness.moved = sample.speedup > 1.1;
     result.counters = {{"sm__throughput.avg.pct_of_peak_sustained_elapsed", {41.2, 78.9, "%"}},
                        {"dram__throughput.avg.pct_of_peak_sustained_elapsed", {12.4, 88.1, "%"}}};
   } else {
@@ -106,8 +106,8 @@ std::vector<Result> gpu_results() {
   std::vector<Result> results;
   for (const Sample& sample : std::vector<Sample>{
            {"ch01:batched_gemm", "batching", "many small products → one strided-batched call", 812,
-            6.4, 61, 0.2, 68},
-           {"ch01:tf32_matmul", "tf32", "fp32 → tf32 tensor cores", 2710, 7.9, 83, 0.2, 137},
+            6.4, 61, 0.2, 57.5},
+           {"ch01:tf32_matmul", "tf32", "fp32 → tf32 tensor cores", 2710, 7.9, 83, 0.2, 105},
            {"ch06:occupancy_tuning", "occupancy", "fixed block → block chosen by occupancy", 74,
             1.18, 71, 0.13, 0.4},
            {"ch07:vector_loads", "vectorized_access", "scalar → 128-bit loads", 61, 1.31, 92, 0.2,
@@ -118,15 +118,16 @@ std::vector<Result> gpu_results() {
             1.44, 95, 0.1, 0.03},
            {"ch09:online_softmax", "fusion", "three passes → one pass", 118, 2.2, 88, 0.2, 0.5},
            {"ch10:tma_pipeline", "async_copy", "synchronous tiles → TMA pipeline", 1540, 2.7, 78,
-            0.4, 1100},
+            0.4, 330},
            {"ch13:fp8_matmul", "low_precision", "bf16 → fp8 tensor cores", 1600, 1.72, 80, 0.2,
-            1100}}) {
+            962}}) {
     results.push_back(measured(sample));
   }
   Result demonstration =
       measured({"ch07:coalesced_copy", "coalescing", "strided → adjacent lanes, adjacent words",
                 2140, 7.6, 91, 0.54, 0});
   demonstration.kind = "demonstration";
+  demonstration.notes = {"the baseline's time differs by 6% between processes"};
   results.push_back(demonstration);
   results.push_back(measured({.id = "ch07:read_only_path",
                               .technique = "read_only_path",
@@ -164,6 +165,7 @@ std::vector<Result> gpu_results() {
   Result memory =
       measured({"ch16:paged_kv", "paging", "contiguous KV → pages", 410, 0.98, 77, 0.9, 2});
   memory.goal = "memory";
+  memory.witness = {.meaning = "the bytes held are the goal itself", .source = "none"};
   memory.metrics = {{"kv_bytes_held", {5.4e9, 1.3e9, "B"}}, {"waste", {76.1, 3.2, "%"}}};
   results.push_back(memory);
 
@@ -323,10 +325,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  const gauntlet::lab::RunRecord record = gauntlet::lab::sample_record();
-  std::ofstream(folder + "/report.html") << gauntlet::lab::report::render_html(record);
-  std::ofstream(folder + "/report.md") << gauntlet::lab::report::render_markdown(record);
-  std::ofstream empty(folder + "/empty.html");
-  empty << gauntlet::lab::report::render_html({.run_id = "empty", .machine = record.machine});
-  return empty.good() ? 0 : 1;
+  const auto record = gauntlet::lab::sample_record();
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream file(folder + "/" + name);
+    file << text;
+    return file.good();
+  };
+  using namespace gauntlet::lab;
+  const bool written =
+      write("report.html", render_html(record)) && write("report.md", render_markdown(record)) &&
+      write("empty.html", render_html({.run_id = "empty", .machine = record.machine}));
+  return written ? 0 : 1;
 }

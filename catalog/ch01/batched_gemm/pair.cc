@@ -17,7 +17,7 @@ lab::Cost cost(const lab::Knobs& knobs) {
 }
 
 void reference(const Params& p, lab::Reference& r) {
-  const auto rows = r.stratified(p.batch * p.size, 32);
+  const auto rows = r.stratified(p.batch * p.size, 16);
   const auto values = r.rows("c", p.size, rows, {.length = p.size});
   const auto magnitudes = r.magnitudes("c");
   parallel_for(

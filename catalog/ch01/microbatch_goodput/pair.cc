@@ -19,39 +19,44 @@ lab::Cost cost(const lab::Knobs& knobs) {
           .flops = 4 * requests * width * hidden};
 }
 
-/// A value and Σ|terms| of everything that was summed into it.
-struct Sum {
+struct Activation {
   double value = 0;
-  double magnitude = 0;
+  double magnitude = 0;  // Σ|terms| of the sum before relu
 };
 
 void reference(const Params& p, lab::Reference& r) {
   const auto requests = r.stratified(p.requests, 8);
-  const auto values = r.rows("out", p.width, requests, {.length = p.width + p.hidden});
+  const auto values = r.rows("out", p.width, requests, {.length = p.hidden});
   const auto magnitudes = r.magnitudes("out");
+  // The activations bring their own errors along. Those are independent, so they add up like a
+  // random walk, and each is in proportion to √width where the bound below has √hidden.
+  const double depth_ratio =
+      std::sqrt(static_cast<double>(p.width) / static_cast<double>(p.hidden));
   parallel_for(
       static_cast<std::int64_t>(requests.size()),
       [&](std::int64_t begin, std::int64_t end) {
-        std::vector<Sum> activation(static_cast<std::size_t>(p.hidden));
+        std::vector<Activation> activation(static_cast<std::size_t>(p.hidden));
         for (std::int64_t i = begin; i < end; ++i) {
           for (std::int64_t row = 0; row < p.hidden; ++row) {
-            Sum sum;
+            double sum = 0, magnitude = 0;
             for (std::int64_t k = 0; k < p.width; ++k) {
               const double term = double{p.up[row * p.width + k]} * p.in[requests[i] * p.width + k];
-              sum.value += term;
-              sum.magnitude += std::abs(term);
+              sum += term;
+              magnitude += std::abs(term);
             }
-            activation[row] = {std::max(sum.value, 0.0), sum.magnitude};
+            activation[row] = {std::max(sum, 0.0), magnitude};
           }
           for (std::int64_t row = 0; row < p.width; ++row) {
-            Sum sum;
+            double sum = 0, magnitude = 0, carried = 0;
             for (std::int64_t k = 0; k < p.hidden; ++k) {
               const double weight = p.down[row * p.hidden + k];
-              sum.value += weight * activation[k].value;
-              sum.magnitude += std::abs(weight) * activation[k].magnitude;
+              const double error = weight * activation[k].magnitude;
+              sum += weight * activation[k].value;
+              magnitude += std::abs(weight) * activation[k].value;
+              carried += error * error;
             }
-            values[i * p.width + row] = sum.value;
-            magnitudes[i * p.width + row] = sum.magnitude;
+            values[i * p.width + row] = sum;
+            magnitudes[i * p.width + row] = magnitude + depth_ratio * std::sqrt(carried);
           }
         }
       },
@@ -65,7 +70,8 @@ lab::Pair<Params> pair() {
       .title = "one request at a time → micro-batches; goodput = useful items/s",
       .technique = "micro_batching",
       .knobs = {{.name = "requests",
-                 .cpu = 64,
+                 .cpu = 32,
+                 .cuda = 64,
                  .max = 4096,
                  .multiple_of = 32,
                  .help = "requests waiting; micro-batches take 32 of them"},
@@ -76,7 +82,7 @@ lab::Pair<Params> pair() {
                  .multiple_of = 128,
                  .help = "inputs and outputs of the network"},
                 {.name = "hidden",
-                 .cpu = 1024,
+                 .cpu = 2048,
                  .cuda = 4096,
                  .max = 16384,
                  .multiple_of = 128,

@@ -41,6 +41,7 @@ lab::Pair<Params> pair() {
                  .help = "elements, one thread each"},
                 {.name = "terms",
                  .cpu = 1024,
+                 .min = 2,
                  .max = 1 << 20,
                  .help = "terms per element; few make it a copy, where idle lanes cost little"}},
       .cuda =

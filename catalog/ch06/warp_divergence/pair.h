@@ -9,8 +9,8 @@ constexpr int kGroup = 8;                 // neighbours of one kind: one 32-byte
 constexpr int kPeriod = kKinds * kGroup;  // the kinds repeat after it
 constexpr int kTile = kKinds * kPeriod;   // the smallest stretch with a warp's worth of each kind
 
-/// out[i] = one of four functions of x[i]; which one is decided by the position: exp, log(1 + x),
-/// tanh and erf in turn, eight elements each.
+/// out[i] = one of four functions of x[i]; which one is decided by the position: sinh, log(1 + x),
+/// asinh and erfc in turn, eight elements each.
 struct Params {
   const float* x;  // [count]
   float* out;      // [count]

@@ -59,6 +59,7 @@ lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
       std::min(table_bytes, device_attribute(cudaDevAttrMaxAccessPolicyWindowSize));
   const std::size_t set_aside_bytes =
       std::min(window_bytes, device_attribute(cudaDevAttrMaxPersistingL2CacheSize));
+  check(set_aside_bytes > 0, "this GPU lets no part of L2 be set aside (is MIG on?)");
 
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeAccessPolicyWindow;

@@ -18,7 +18,6 @@ lab::Pair<Params> pair() {
   return {
       .title = "per-thread copies → 1-D bulk copies",
       .technique = "tma_bulk_copy",
-      .needs = {"sm_90"},
       .knobs = {{.name = "count",
                  .cuda = 1 << 26,
                  .min = 4,

@@ -77,14 +77,16 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 CUtensorMap map_of(const Params& p, const float* matrix, int box_rows, int box_columns) {
-  const auto map = encode_tensor_map({.address = matrix,
-                                      .type = DType::f32,
-                                      .rows = p.rows,
-                                      .columns = p.columns,
-                                      .box_rows = box_rows,
-                                      .box_columns = box_columns});
-  if (!map) fail(map.error().message);
-  return *map;
+  CUtensorMap map;
+  const auto encoded = encode_tensor_map({.address = matrix,
+                                          .type = DType::f32,
+                                          .rows = p.rows,
+                                          .columns = p.columns,
+                                          .box_rows = box_rows,
+                                          .box_columns = box_columns},
+                                         map);
+  if (!encoded) fail(encoded.error().message);
+  return map;
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ lab::Pair<Params> pair() {
   return {
       .title = "hand-indexed tiles → 2-D tensor map",
       .technique = "tma_tensor_map",
-      .needs = {"sm_90"},
       .knobs = {{.name = "rows", .cuda = 8192, .max = 1 << 20, .help = "rows of the matrix"},
                 {.name = "columns",
                  .cuda = 8192,

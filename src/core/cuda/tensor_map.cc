@@ -113,7 +113,7 @@ std::optional<Error> refuse(const TensorMap2d& m, std::int64_t pitch_bytes) {
 
 }  // namespace
 
-Expected<CUtensorMap> encode_tensor_map(const TensorMap2d& matrix) {
+Expected<void> encode_tensor_map(const TensorMap2d& matrix, CUtensorMap& map) {
   const std::int64_t pitch_bytes =
       matrix.row_pitch_bytes != 0
           ? matrix.row_pitch_bytes
@@ -132,7 +132,6 @@ Expected<CUtensorMap> encode_tensor_map(const TensorMap2d& matrix) {
   const std::array<cuuint32_t, 2> box{static_cast<cuuint32_t>(matrix.box_columns),
                                       static_cast<cuuint32_t>(matrix.box_rows)};
   const std::array<cuuint32_t, 2> element_strides{1, 1};
-  CUtensorMap map;
   const CUresult status =
       encode(&map, element_type(matrix.type), 2, const_cast<void*>(matrix.address), extents.data(),
              strides_bytes.data(), box.data(), element_strides.data(),
@@ -142,7 +141,7 @@ Expected<CUtensorMap> encode_tensor_map(const TensorMap2d& matrix) {
     return Error{fmt::format("tensor map: cuTensorMapEncodeTiled failed with CUDA error {}",
                              static_cast<int>(status))};
   }
-  return map;
+  return {};
 }
 
 }  // namespace gauntlet

@@ -48,12 +48,21 @@ std::string significant(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : "inf";
   if (value == 0) return "0";
   const double magnitude = std::abs(value);
-  if (magnitude < 0.001 || magnitude >= 1e6) return fmt::format("{:.2e}", value);
-  const int decimals = 2 - static_cast<int>(std::floor(std::log10(magnitude)));
-  return fmt::format("{:.{}f}", value, std::max(0, decimals));
+  const std::string scientific = fmt::format("{:.2e}", value);
+  if (magnitude < 0.001 || magnitude >= 1e6) return scientific;
+  // The exponent after rounding: 0.9999 is 1.00, not 1.000.
+  const int exponent = std::stoi(scientific.substr(scientific.find('e') + 1));
+  return fmt::format("{:.{}f}", value, std::max(0, 2 - exponent));
 }
 
-std::string ratio(double value) { return significant(value) + "×"; }
+std::string factor(double value) {
+  if (!(value >= 0.1 && value < 10)) return significant(value);
+  return fmt::format("{:.{}f}", value, value < 2 ? 3 : 2);
+}
+
+std::string ratio(double value) {
+  return (value >= 0.1 && value < 10 ? fmt::format("{:.2f}", value) : significant(value)) + "×";
+}
 
 std::string duration_ns(double ns) {
   static constexpr std::array<Unit, 4> kUnits{{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}}};

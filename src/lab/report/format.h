@@ -9,6 +9,8 @@ namespace gauntlet::lab::report {
 
 /// Three significant digits, never an exponent between 0.001 and 10^6: "0.0123", "12.3", "1290".
 std::string significant(double value);
+/// A bound of a speedup: two decimals, three where 1 is near and the third decides.
+std::string factor(double value);
 /// "2.31×"
 std::string ratio(double value);
 /// "12.3 µs"

@@ -7,9 +7,10 @@
 #include "lab/report/format.h"
 #include "lab/report/summary.h"
 
-namespace gauntlet::lab::report {
+namespace gauntlet::lab {
 namespace {
 
+using namespace report;
 using nlohmann::json;
 
 // No request can leave the page, and no inline handler runs: only the scripts below carry the
@@ -86,4 +87,4 @@ std::string render_html(const RunRecord& record) {
   return page;
 }
 
-}  // namespace gauntlet::lab::report
+}  // namespace gauntlet::lab

@@ -4,8 +4,8 @@
 
 #include "lab/run_record.h"
 
-namespace gauntlet::lab::report {
+namespace gauntlet::lab {
 
 std::string render_html(const RunRecord& record);
 
-}  // namespace gauntlet::lab::report
+}  // namespace gauntlet::lab

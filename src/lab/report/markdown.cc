@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <map>
 
 #include "lab/report/format.h"
 #include "lab/report/summary.h"
 
-namespace gauntlet::lab::report {
+namespace gauntlet::lab {
 namespace {
+
+using namespace report;
 
 std::string label(const Result& result) {
   std::string text = result.id;
@@ -19,7 +21,7 @@ std::string label(const Result& result) {
 }
 
 std::string interval(const Estimate& estimate) {
-  return fmt::format("{} to {}", significant(estimate.lo), significant(estimate.hi));
+  return fmt::format("{} to {}", factor(estimate.lo), factor(estimate.hi));
 }
 
 std::string percent(double value) { return value > 0 ? fmt::format("{:.0f}%", value) : ""; }
@@ -49,8 +51,6 @@ std::vector<std::string> row(const Result& result) {
                                result.baseline ? duration_ns(result.baseline->ns.median) : "",
                                result.optimized ? duration_ns(result.optimized->ns.median) : "",
                                percent(result.ceiling_percent), witness(result.witness)});
-  } else {
-    cells.resize(9);
   }
   return cells;
 }
@@ -66,8 +66,10 @@ std::string remark(const Result& result) {
 
 std::string failures(const RunRecord& record) {
   std::string lines;
-  for (const Result& result : record.results) {
-    if (is_failure(result.status)) lines += remark(result);
+  for (const Status kind : {Status::wrong, Status::crashed, Status::timed_out, Status::regressed}) {
+    for (const Result& result : record.results) {
+      if (result.status == kind) lines += remark(result);
+    }
   }
   return lines.empty() ? "" : "## Failures\n\n" + lines + "\n";
 }
@@ -84,17 +86,40 @@ std::string headlines(const Summary& summary) {
   return lines;
 }
 
+/// The figures by which a pair is judged whose goal is not speed.
+std::string judged_by(const Result& result) {
+  std::string text = fmt::format("- {} on {}: judged by {}, not speed", label(result),
+                                 name_of(result.backend), markdown_text(result.goal));
+  const char* separator = ": ";
+  for (const auto& [name, metric] : result.metrics) {
+    text +=
+        fmt::format("{}{} {} → {} {}", separator, markdown_text(name), significant(metric.baseline),
+                    significant(metric.optimized), markdown_text(metric.unit));
+    separator = "; ";
+  }
+  return text + "\n";
+}
+
 std::string chapter(const std::string& name, const std::vector<const Result*>& results) {
-  MarkdownTable table{.header = {"target", "on", "status", "speedup", "95% interval", "baseline",
-                                 "optimized", "of ceiling", "witness"},
-                      .alignment = "lllrrrrrl",
-                      .rows = {}};
+  MarkdownTable table{.header = {"target", "on", "status"}, .alignment = "lll", .rows = {}};
+  if (std::any_of(results.begin(), results.end(),
+                  [](auto* result) { return has_figures(*result); })) {
+    table.header.insert(table.header.end(), {"speedup", "95% interval", "baseline", "optimized",
+                                             "of ceiling", "witness"});
+    table.alignment += "rrrrrl";
+  }
   std::string remarks;
   bool has_demonstrations = false;
   for (const Result* result : results) {
     table.rows.push_back(row(*result));
+    table.rows.back().resize(table.header.size());
     has_demonstrations |= result->kind == "demonstration" && has_figures(*result);
+    if (has_figures(*result) && result->goal != "speed") remarks += judged_by(*result);
     if (!is_failure(result->status) && !result->reason.empty()) remarks += remark(*result);
+    for (const std::string& note : result->notes) {
+      remarks += fmt::format("- {} on {}: {}\n", label(*result), name_of(result->backend),
+                             markdown_text(note));
+    }
   }
   std::string text = "## " + markdown_text(name) + "\n\n" + render(table) + "\n";
   if (has_demonstrations) {
@@ -165,4 +190,4 @@ std::string render_markdown(const RunRecord& record) {
                      chapters(record), ceilings(record), environment(record));
 }
 
-}  // namespace gauntlet::lab::report
+}  // namespace gauntlet::lab

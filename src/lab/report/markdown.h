@@ -4,8 +4,8 @@
 
 #include "lab/run_record.h"
 
-namespace gauntlet::lab::report {
+namespace gauntlet::lab {
 
 std::string render_markdown(const RunRecord& record);
 
-}  // namespace gauntlet::lab::report
+}  // namespace gauntlet::lab

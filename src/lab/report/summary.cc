@@ -66,7 +66,9 @@ Summary summarize(const RunRecord& record) {
       left_out.insert({result.id, result.backend});
     }
   }
-  for (const auto& [backend, mean] : measured) {
+  for (const BackendKind backend : {BackendKind::cuda, BackendKind::cpu}) {
+    if (!measured.contains(backend)) continue;
+    const TargetMean& mean = measured[backend];
     summary.headlines.push_back({.backend = backend,
                                  .num_passed = passed[backend].num_targets(),
                                  .passed_speedup = passed[backend].value(),
@@ -112,7 +114,8 @@ std::string left_out_sentence(const Summary& summary) {
   std::string parts;
   if (summary.demonstrations > 0) {
     parts = plural(summary.demonstrations, "demonstration", "demonstrations") +
-            " (their baselines exist to teach)";
+            (summary.demonstrations == 1 ? " (its baseline exists to teach)"
+                                         : " (their baselines exist to teach)");
   }
   if (summary.other_goals > 0) {
     if (!parts.empty()) parts += " and ";

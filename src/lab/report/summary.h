@@ -22,7 +22,7 @@ struct Headline {
 struct Summary {
   int total = 0;
   std::map<Status, int> counts;     // every status, also those that did not occur
-  std::vector<Headline> headlines;  // of each backend that has results
+  std::vector<Headline> headlines;  // of each backend that has results, the GPU first
   int demonstrations = 0;           // measured, and left out of the headlines
   int other_goals = 0;              // likewise: judged by something else than speed
 };
