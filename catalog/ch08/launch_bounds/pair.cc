@@ -68,7 +68,7 @@ lab::Pair<Params> pair() {
           },
       .reference =
           [](const Params& p, lab::Reference& r) {
-            const auto rows = r.stratified(p.rows, 8);
+            const auto rows = r.stratified(p.rows, 16);
             const auto values = r.rows("out", kColumns, rows, {.length = kColumns});
             const auto magnitudes = r.magnitudes("out");
             parallel_for(

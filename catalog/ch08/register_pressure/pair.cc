@@ -47,8 +47,8 @@ lab::Pair<Params> pair() {
           },
       .reference =
           [](const Params& p, lab::Reference& r) {
-            // A row is one filter: four from either half of the filters, at every position.
-            const auto rows = r.stratified(kFilters, 10);
+            // A row is one filter: two from either half of the filters, at every position.
+            const auto rows = r.stratified(kFilters, 20);
             const auto values = r.rows("out", p.positions, rows, {.length = p.taps});
             const auto magnitudes = r.magnitudes("out");
             parallel_for(p.positions, [&](std::int64_t begin, std::int64_t end) {
