@@ -37,6 +37,7 @@ TEST(Doctor, finds_the_disk_of_a_folder_that_is_not_made_yet) {
   ASSERT_TRUE(context.disk);
   EXPECT_GT(context.disk->total_bytes, 0);
   EXPECT_EQ(context.folder, "/tmp/not/made/yet");
+  EXPECT_TRUE(this_machine("").disk);
 }
 
 }  // namespace

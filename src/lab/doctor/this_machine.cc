@@ -54,7 +54,7 @@ LibraryFacts look_for(const std::string& name) {
 
 DoctorContext this_machine(const std::string& folder) {
   const SystemFiles files;
-  const std::filesystem::path place = std::filesystem::absolute(folder).lexically_normal();
+  const std::filesystem::path place = (std::filesystem::current_path() / folder).lexically_normal();
   const HostProbe host = probe_host();
   DoctorContext context{.files = files,
                         .cpus = host.cpus,
