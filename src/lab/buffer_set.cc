@@ -82,18 +82,18 @@ std::int64_t BufferSet::bytes() const {
 
 void BufferSet::fill(std::uint64_t seed) {
   seed_ = seed;
-  reference_ = std::make_unique<Reference>(seed);
+  reference_.restart(seed);
   for (Buffer& buffer : buffers_) {
     if (buffer.spec.role == Role::input) {
       fill_host(buffer, seed);
       backend_.upload(buffer.data, buffer.host.data(), buffer.bytes);
     } else if (buffer.spec.role == Role::output) {
-      reference_->declare(buffer.spec.name, buffer.spec.type, buffer.spec.count);
+      reference_.declare(buffer.spec.name, buffer.spec.type, buffer.spec.count);
     }
   }
   HostView view(knobs(), buffers_);
   const auto host_params = target_.pair.bind(view);
-  target_.pair.reference(host_params, *reference_);
+  target_.pair.reference(host_params, reference_);
 }
 
 void BufferSet::poison_outputs() {

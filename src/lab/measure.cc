@@ -18,7 +18,8 @@ namespace {
 // synchronisation cost tens of microseconds, a sample takes milliseconds.
 constexpr double kEscapeRatio = 1.3;
 constexpr double kEscapeSlackNs = 300e3;
-constexpr int kEscapeStrikes = 3;
+// Work that escapes does so in every sample; a host that was not scheduled for a while does not.
+constexpr int kEscapeStrikes = 5;
 constexpr std::int64_t kMaxRepetitions = 100000;
 constexpr std::int64_t kMaxSetBytes = std::int64_t{3} << 30;
 
@@ -35,11 +36,11 @@ class PairMeasurer {
   }
 
   Measurement run() {
-    if (!verify_fresh("verify")) return std::move(result_);
+    if (!verify_fresh("verify", 2)) return std::move(result_);
     for (auto& set : sets_) set->fill(random_.next());
     warm_up_and_calibrate();
     if (!measure_blocks()) return std::move(result_);
-    verify_fresh("verify again");
+    verify_fresh("verify again", 1);
     return std::move(result_);
   }
 
@@ -86,12 +87,17 @@ class PairMeasurer {
     return verdict.ok;
   }
 
-  bool verify_fresh(const std::string& phase) {
-    for (SideIndex side : {kBaseline, kOptimized}) {
-      report(phase, side);
-      const Verdict verdict =
-          verify_seeds(*sets_[0], sides_[0][side], {random_.next(), random_.next()});
-      if (!accept(verdict, side, phase == "verify" ? "before timing" : "after timing")) return false;
+  /// Both sides on fresh inputs in the same buffers, `rounds` times over.
+  bool verify_fresh(const std::string& phase, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      sets_[0]->fill(random_.next());
+      for (SideIndex side : {kBaseline, kOptimized}) {
+        report(phase, side);
+        const Verdict verdict = verifier_.run(*sets_[0], sides_[0][side], side);
+        if (!accept(verdict, side, phase == "verify" ? "before timing" : "after timing")) {
+          return false;
+        }
+      }
     }
     return true;
   }
@@ -115,6 +121,7 @@ class PairMeasurer {
   void watch_for_escape(const Timing& timing, SideIndex side) {
     // A flush queued ahead of a cold sample is in the wall time, too.
     if (backend_.kind() == BackendKind::cpu || options_.cold) return;
+    ++watched_[side];
     if (timing.wall_ns < kEscapeRatio * timing.ns + kEscapeSlackNs) return;
     escaped_[side].push_back(timing);
   }
@@ -132,6 +139,7 @@ class PairMeasurer {
         ++runs;
       }
       escaped_[side].clear();
+      watched_[side] = 0;
       std::int64_t repetitions = 1;
       if (!single_run_) {
         // A single cold-started run overstates short work: refine with a first guess.
@@ -200,7 +208,7 @@ class PairMeasurer {
         double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
         ns[i] = sample(set, side, result_.repetitions[side]);
         if (i == 1) continue;
-        if (!accept(judge_buffers(*sets_[set]), side, "output of a timed sample")) return false;
+        if (!accept(verifier_.judge(*sets_[set]), side, "output of a timed sample")) return false;
       }
     }
     keep(block);
@@ -231,7 +239,8 @@ class PairMeasurer {
 
   bool escape_ok() {
     for (SideIndex side : {kBaseline, kOptimized}) {
-      if (static_cast<int>(escaped_[side].size()) < kEscapeStrikes) continue;
+      const auto strikes = static_cast<int>(escaped_[side].size());
+      if (strikes < kEscapeStrikes || 2 * strikes < watched_[side]) continue;
       const Timing& timing = escaped_[side].back();
       result_.ok = false;
       result_.side = side_name(side);
@@ -267,7 +276,9 @@ class PairMeasurer {
   std::vector<std::unique_ptr<BufferSet>> sets_;
   std::vector<std::vector<Side>> sides_;  // [set][side]
   bool single_run_ = false;
+  Verifier verifier_;
   std::vector<Timing> escaped_[2];
+  int watched_[2] = {0, 0};
   double ratio_ = 0;
   Measurement result_;
 };

@@ -18,6 +18,25 @@ double quantile(std::vector<double>& values, double q) {
   return values[position];
 }
 
+/// 97.5% points of Student's t for 1, 2, ... degrees of freedom.
+constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+
+/// Half of the 95% interval of the mean of the groups' medians.
+double student_half_width(const std::vector<std::vector<double>>& groups) {
+  if (groups.size() < 2) return 0;
+  const auto count = static_cast<double>(groups.size());
+  std::vector<double> medians;
+  double mean = 0;
+  for (const auto& group : groups) {
+    medians.push_back(median(group));
+    mean += medians.back() / count;
+  }
+  double squares = 0;
+  for (double value : medians) squares += (value - mean) * (value - mean);
+  const std::size_t degrees = std::min(groups.size() - 1, std::size(kStudent));
+  return kStudent[degrees - 1] * std::sqrt(squares / (count - 1) / count);
+}
+
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -66,11 +85,10 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
     medians.push_back(*middle);
   }
   const double lo = quantile(medians, 0.025), hi = quantile(medians, 0.975);
-  const auto count = static_cast<double>(groups.size());
-  const double widen = groups.size() > 1 ? std::sqrt(count / (count - 1)) : 1;
+  const double half = student_half_width(groups);
   return {.median = center,
-          .lo = std::max(0.0, center - std::max(0.0, center - lo) * widen),
-          .hi = center + std::max(0.0, hi - center) * widen};
+          .lo = std::max(0.0, std::min(lo, center - half)),
+          .hi = std::max(hi, center + half)};
 }
 
 double relative_half_width(const Estimate& estimate) {

@@ -29,9 +29,10 @@ using ProcessBlocks = std::vector<Block>;
 /// What is estimated from a set of blocks.
 using BlockStatistic = std::function<double(const Block&)>;
 
-/// Median of a statistic over all blocks with a 95% interval from a two-level bootstrap: processes are drawn with
-/// replacement, then blocks within each. With P processes the interval is widened by sqrt(P/(P-1)), which undoes the
-/// bootstrap's known bias for few clusters.
+/// Median of a statistic over all blocks with a 95% interval: the wider, at each end, of a two-level bootstrap
+/// (processes drawn with replacement, then blocks within each) and Student's interval over the medians of the
+/// processes. Few processes make the bootstrap too narrow about what differs from process to process (placement,
+/// clocks); Student's t knows how few they are.
 Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatistic& statistic,
                   std::uint64_t seed);
 
