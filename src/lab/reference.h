@@ -47,7 +47,7 @@ class Reference {
   /// Declares the number of elements of an output (the lab does this before calling the pair).
   void declare(const std::string& name, DType type, std::int64_t count);
 
-  /// Every element, bit for bit.
+  /// Every element, bit for bit. What these functions return starts as zeros.
   template <class T>
   std::span<T> exact(const std::string& name) {
     auto raw = exact_bytes(name, sizeof(T));
