@@ -401,6 +401,18 @@ TEST_F(Measure, does_not_look_for_escaped_work_on_a_cpu_or_after_a_flush) {
   MeasureOptions cold = quick(5);
   cold.cold = true;
   EXPECT_TRUE(measure(taking(1e6, escape), taking(1e6), cold).ok);
+  FakeBackend cpu(BackendKind::cpu);
+  const Target target = twice_target(
+      [&](const TwiceParams& p) {
+        return Side([&, p] {
+          twice(p);
+          cpu.spend(1e6);
+          cpu.spend_elsewhere(50e6);
+        });
+      },
+      taking(1e6));
+  const Knobs knobs = Knobs::defaults(target.pair.knobs, BackendKind::cpu);
+  EXPECT_TRUE(measure_pair(target, knobs, cpu, quick(5), {}).ok);
 }
 
 TEST_F(Measure, enters_and_leaves_a_side_around_each_of_its_samples) {
