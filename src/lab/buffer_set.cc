@@ -41,7 +41,9 @@ void fill_host(BufferSet::Buffer& buffer, std::uint64_t seed) {
   const Random random(seed ^ hash_name(buffer.spec.name));
   const std::size_t element = size_of(buffer.spec.type);
   if (fill.whole) {
-    fill.write(buffer.host.data(), 0, buffer.spec.count, random);
+    const std::int64_t count =
+        fill.in_bytes ? static_cast<std::int64_t>(buffer.bytes) : buffer.spec.count;
+    fill.write(buffer.host.data(), 0, count, random);
     return;
   }
   parallel_for(buffer.spec.count, [&](std::int64_t begin, std::int64_t end) {

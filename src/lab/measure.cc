@@ -20,6 +20,7 @@ constexpr double kEscapeRatio = 1.3;
 constexpr double kEscapeSlackNs = 300e3;
 // Work that escapes does so in every sample; a host that was not scheduled for a while does not.
 constexpr int kEscapeStrikes = 5;
+constexpr int kAlwaysRun = 3;  // blocks, however slow a side is
 constexpr std::int64_t kMaxRepetitions = 100000;
 constexpr std::int64_t kMaxSetBytes = std::int64_t{3} << 30;
 
@@ -169,7 +170,12 @@ class PairMeasurer {
              checking_s;
     };
     const int planned = options_.fixed_blocks ? options_.fixed_blocks : options_.min_blocks;
+    // One of them is among the first blocks, which are run however slow a side is.
     std::set<int> checked;
+    if (options_.checked_blocks > 0) {
+      checked.insert(static_cast<int>(
+          random_.next_below(static_cast<std::uint64_t>(std::min(planned, kAlwaysRun)))));
+    }
     while (static_cast<int>(checked.size()) < std::min(options_.checked_blocks, planned)) {
       checked.insert(static_cast<int>(random_.next_below(static_cast<std::uint64_t>(planned))));
     }
@@ -263,7 +269,7 @@ class PairMeasurer {
     const auto kept = static_cast<int>(result_.blocks.size());
     if (options_.fixed_blocks) return attempted >= options_.fixed_blocks;
     if (attempted >= options_.max_blocks) return true;
-    if (attempted < 3) return false;  // never fewer, however slow a side is
+    if (attempted < kAlwaysRun) return false;
     if (elapsed_s > options_.budget_s) return true;
     if (kept < options_.min_blocks) return false;
     if (kept % 4 != 0) return false;

@@ -65,6 +65,7 @@ std::span<double> Reference::rows(const std::string& name, std::int64_t row_leng
                                   std::vector<std::int64_t> rows, Rounding rounding) {
   const std::int64_t count = declared(name).count;
   check(row_length > 0 && count % row_length == 0, "rows() with a length that does not divide: " + name);
+  check(!rows.empty(), "rows() without a row compares nothing: " + name);
   for (std::int64_t row : rows) {
     check(row >= 0 && row < count / row_length, "rows() names a row outside of the output: " + name);
   }
@@ -76,6 +77,7 @@ std::span<double> Reference::rows(const std::string& name, std::int64_t row_leng
 }
 
 std::vector<std::int64_t> Reference::stratified(std::int64_t count, std::int64_t stride) {
+  check(stride > 0, "stratified() with a stride of nothing");
   std::vector<std::int64_t> chosen;
   for (std::int64_t begin = 0; begin < count; begin += stride) {
     const std::int64_t height = std::min(stride, count - begin);

@@ -1,7 +1,9 @@
 #include "lab/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/random.h"
@@ -18,23 +20,22 @@ double quantile(std::vector<double>& values, double q) {
   return values[position];
 }
 
-/// 97.5% points of Student's t for 1, 2, ... degrees of freedom.
-constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+/// The 97.5% quantile of Student's t.
+double student(std::size_t degrees) {
+  constexpr std::array kTable = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                 2.447,  2.365, 2.306, 2.262, 2.228};
+  return degrees <= kTable.size() ? kTable[degrees - 1]
+                                  : 1.96 + 2.65 / static_cast<double>(degrees);
+}
 
-/// Half of the 95% interval of the mean of the groups' medians.
-double student_half_width(const std::vector<std::vector<double>>& groups) {
-  if (groups.size() < 2) return 0;
-  const auto count = static_cast<double>(groups.size());
-  std::vector<double> medians;
-  double mean = 0;
-  for (const auto& group : groups) {
-    medians.push_back(median(group));
-    mean += medians.back() / count;
-  }
+/// 95% interval of the mean of values that are normal.
+Estimate student_interval(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
   double squares = 0;
-  for (double value : medians) squares += (value - mean) * (value - mean);
-  const std::size_t degrees = std::min(groups.size() - 1, std::size(kStudent));
-  return kStudent[degrees - 1] * std::sqrt(squares / (count - 1) / count);
+  for (double value : values) squares += (value - mean) * (value - mean);
+  const double half = student(values.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  return {.median = mean, .lo = mean - half, .hi = mean + half};
 }
 
 }  // namespace
@@ -85,10 +86,21 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
     medians.push_back(*middle);
   }
   const double lo = quantile(medians, 0.025), hi = quantile(medians, 0.975);
-  const double half = student_half_width(groups);
-  return {.median = center,
-          .lo = std::max(0.0, std::min(lo, center - half)),
-          .hi = std::max(hi, center + half)};
+  Estimate result{.median = center, .lo = lo, .hi = hi};
+  if (groups.size() > 1) {
+    const auto count = static_cast<double>(groups.size());
+    const double widen = std::sqrt(count / (count - 1));
+    std::vector<double> of_processes;
+    for (const auto& group : groups) of_processes.push_back(median(group));
+    const Estimate processes_alone = student_interval(of_processes);
+    result.lo = std::min(center - (center - lo) * widen, processes_alone.lo);
+    result.hi = std::max(center + (hi - center) * widen, processes_alone.hi);
+  }
+  // The bootstrap takes the upper of two middle values, so its interval may just miss a median
+  // between them.
+  result.lo = std::clamp(result.lo, 0.0, center);
+  result.hi = std::max(result.hi, center);
+  return result;
 }
 
 double relative_half_width(const Estimate& estimate) {

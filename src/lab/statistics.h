@@ -29,10 +29,11 @@ using ProcessBlocks = std::vector<Block>;
 /// What is estimated from a set of blocks.
 using BlockStatistic = std::function<double(const Block&)>;
 
-/// Median of a statistic over all blocks with a 95% interval: the wider, at each end, of a two-level bootstrap
-/// (processes drawn with replacement, then blocks within each) and Student's interval over the medians of the
-/// processes. Few processes make the bootstrap too narrow about what differs from process to process (placement,
-/// clocks); Student's t knows how few they are.
+/// Median of a statistic over all blocks with a 95% interval: the hull of two. One is a two-level bootstrap:
+/// processes are drawn with replacement, then blocks within each, and the interval of P processes is widened by
+/// sqrt(P/(P-1)), which undoes the bootstrap's known bias for few clusters. The other is Student's over the medians
+/// of the processes: three processes cannot show by resampling how far the next one may be off, and where they differ
+/// more than their blocks the bootstrap alone covers the truth only four times in five. One process has no second.
 Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatistic& statistic,
                   std::uint64_t seed);
 

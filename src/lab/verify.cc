@@ -149,8 +149,8 @@ Verdict compare_rounded(const Buffer& buffer, std::span<const unsigned char> byt
       const double want = expected.values[at];
       const double magnitude = expected.magnitudes.empty() ? std::abs(want) : expected.magnitudes[at];
       const double error = std::abs(got.value(index_of(k)) - want);
-      // A magnitude of zero allows no error at all.
-      const double relative = magnitude > 0 ? error / magnitude : (error > 0 ? INFINITY : 0);
+      // A magnitude of zero allows no error at all, and one that is not a number nothing.
+      const double relative = magnitude > 0 ? error / magnitude : (error == 0 ? 0 : INFINITY);
       worst = std::max(worst, relative);
       if (!(relative <= allowed) && bad < 0) bad = k;
     }
