@@ -37,6 +37,7 @@ struct Options {
   double suite_timeout_s = 0;
   bool cold = false;
   bool hot = false;
+  bool no_ceilings = false;
   bool accept_regressions = false;
   bool update_expectations = false;
   std::string expectations;
@@ -124,6 +125,7 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
       .policy = options.update_expectations  ? Policy::update
                 : options.accept_regressions ? Policy::accept_regressions
                                              : Policy::check,
+      .ceilings = options.no_ceilings ? lab::CeilingsPolicy::skip : lab::CeilingsPolicy::use,
       .suite_timeout_s = options.suite_timeout_s,
       .arguments = std::move(arguments)};
   session.runner.program = context.program;
@@ -255,6 +257,8 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   auto* cold = command.add_flag("--cold", options->cold, "flush the caches before every sample");
   command.add_flag("--hot", options->hot, "never flush, also where a pair asks for it")
       ->excludes(cold);
+  command.add_flag("--no-ceilings", options->no_ceilings,
+                   "do not measure what this machine can do at most; results lack their share of it");
   command.add_flag("--accept-regressions", options->accept_regressions,
                    "record what fell behind its expectation as the new expectation");
   command.add_flag("--update-expectations", options->update_expectations,

@@ -161,9 +161,10 @@ Expected<void> RunSession::run(const SessionEvents& events) {
       incomplete_ = true;
       break;
     }
-    const bool runnable = item.backend == BackendKind::cpu || !record_.machine.gpus.empty();
-    const auto ceilings =
-        runnable ? ceilings_for(item.backend, runner, events) : std::nullopt;
+    const bool wanted =
+        options_.ceilings == CeilingsPolicy::use &&
+        (item.backend == BackendKind::cpu || !record_.machine.gpus.empty());
+    const auto ceilings = wanted ? ceilings_for(item.backend, runner, events) : std::nullopt;
     Result result = runner.run(item, ceilings, [&](const RunProgress& progress) {
       if (events.progress) events.progress(item, index, count, progress);
     });

@@ -13,11 +13,13 @@
 namespace gauntlet::lab {
 
 enum class ExpectationPolicy { check, update, accept_regressions };
+enum class CeilingsPolicy { use, skip };
 
 struct SessionOptions {
   std::string artifacts = "artifacts";
   std::string expectations;      // folder
   ExpectationPolicy policy = ExpectationPolicy::check;
+  CeilingsPolicy ceilings = CeilingsPolicy::use;
   double suite_timeout_s = 0;    // 0: none
   RunnerOptions runner;          // folder is set by the session
   std::vector<std::string> arguments;  // as given, so that a resumed run does the same
