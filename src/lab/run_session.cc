@@ -65,6 +65,7 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
   for (const Ceilings& known : record_.ceilings) {
     if (known.backend == backend) return known;
   }
+  if (without_ceilings_.contains(backend)) return std::nullopt;
   const std::string key = machine_key(record_.machine, backend);
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
   std::optional<Ceilings> ceilings = load_ceilings(key);
@@ -76,6 +77,7 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
     auto measured = runner.measure_ceilings(backend, {});
     if (!measured) {
       if (events.note) events.note(measured.error().message);
+      without_ceilings_.insert(backend);
       return std::nullopt;
     }
     ceilings = *measured;

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ class RunSession {
   RunFolder folder_;
   RunRecord record_;
   std::map<std::string, Expectations> expectations_;  // by machine key
+  std::set<BackendKind> without_ceilings_;  // measuring them failed; not tried again in this run
   bool incomplete_ = false;
 };
 
