@@ -95,7 +95,7 @@ std::string explain(const Buffer& buffer, const Elements& got, std::int64_t inde
   }
   const double value = got.value(index);
   if (std::isnan(value)) return fmt::format("returned NaN at {}", where);
-  return fmt::format("wrong result: {} is {:.9g}, expected {}", where, value, expected);
+  return fmt::format("gave a wrong result: {} is {:.9g}, expected {}", where, value, expected);
 }
 
 Verdict compare_exact(const Buffer& buffer, const std::vector<unsigned char>& bytes,
@@ -242,16 +242,16 @@ Verdict verify_seeds(BufferSet& set, const Side& side, const std::vector<std::ui
     const auto current = first_output(set);
     if (!verdict.ok) {
       if (i > 0 && current == previous) {
-        verdict.reason = "its output did not change when its inputs did: an answer is kept between "
+        verdict.reason = "gave the same output when its inputs changed: an answer is kept between "
                          "calls (" + verdict.reason + ")";
       } else if (i > 0) {
-        verdict.reason = "right for the first inputs, not for fresh ones (" + verdict.reason + ")";
+        verdict.reason = "is right for the first inputs, not for fresh ones (" + verdict.reason + ")";
       }
       return verdict;
     }
     if (i > 0 && current == previous) {
-      return refuse("its output does not depend on its inputs: two seeds give the same bytes, so "
-                    "the check proves nothing");
+      return refuse("has an output that does not depend on its inputs: two seeds give the same "
+                    "bytes, so the check proves nothing");
     }
     previous = current;
     if (i == 0 || verdict.max_error > worst.max_error) worst = verdict;
