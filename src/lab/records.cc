@@ -78,8 +78,12 @@ Expected<void> RunFolder::save(const RunRecord& record) const {
   json manifest = document;
   manifest.erase("results");
   manifest.erase("ceilings");
-  if (auto ok = atomic_write_file(path_ + "/manifest.json", manifest.dump(2) + "\n"); !ok) return ok;
-  return atomic_write_file(path_ + "/results.json", document.dump(2) + "\n");
+  // Arguments and paths may be any bytes; what is not UTF-8 must not end a run.
+  const auto text = [](const json& j) {
+    return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  };
+  if (auto ok = atomic_write_file(path_ + "/manifest.json", text(manifest)); !ok) return ok;
+  return atomic_write_file(path_ + "/results.json", text(document));
 }
 
 Expected<void> RunFolder::save_reports(const RunRecord& record) const {
