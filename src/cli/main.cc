@@ -85,10 +85,19 @@ int run(int argc, char** argv) {
 }  // namespace
 
 void add_format(CLI::App& command, Format& format) {
-  command.add_option("--format", format, "text or json")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Format>{{"text", Format::text}, {"json", Format::json}}))
-      ->option_text("text|json");
+  add_choice<Format>(command, "--format", format,
+                     {{"text", Format::text}, {"json", Format::json}}, "text or json");
+}
+
+void refuse_choice(const std::string& option, const std::string& wrong,
+                   const std::vector<std::string>& choices) {
+  std::string text = "'" + wrong + "' is not one of ";
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == choices.size() ? " and " : ", ") + choices[i];
+  }
+  const std::string near = nearest(wrong, choices);
+  if (!near.empty()) text += ", did you mean '" + near + "'?";
+  throw CLI::ValidationError(option, text);
 }
 
 int report_error(const Error& error) {

@@ -224,14 +224,12 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   command.add_option("--targets,-t", options->targets,
                      "ids, chapters or globs, as in ch07:transpose_padded, ch07, 'ch0*:*copy'");
   command.add_option("--suite", options->suite, "quick, act1 to act4, or all");
-  command.add_option("--backend", options->backend,
-                     "auto (the best present), cpu, cuda, or all (both)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, lab::BackendChoice>{{"auto", lab::BackendChoice::automatic},
-                                                    {"cpu", lab::BackendChoice::cpu},
-                                                    {"cuda", lab::BackendChoice::cuda},
-                                                    {"all", lab::BackendChoice::all}}))
-      ->option_text("auto|cpu|cuda|all");
+  add_choice<lab::BackendChoice>(command, "--backend", options->backend,
+                                 {{"auto", lab::BackendChoice::automatic},
+                                  {"cpu", lab::BackendChoice::cpu},
+                                  {"cuda", lab::BackendChoice::cuda},
+                                  {"all", lab::BackendChoice::all}},
+                                 "auto (the best present), cpu, cuda, or all (both)");
   command.add_option("--profile", options->profile,
                      "hardware counters: none, minimal, roofline or deep_dive")
       ->check(CLI::IsMember({"none", "minimal", "roofline", "deep_dive"}))
