@@ -38,9 +38,9 @@ RunSession::RunSession(SessionOptions options, MachineInfo machine, std::vector<
 
 Expected<RunSession> RunSession::start(SessionOptions options, MachineInfo machine,
                                        std::vector<PlanItem> plan) {
-  const auto now = static_cast<std::int64_t>(std::time(nullptr));
+  const auto now = std::chrono::system_clock::now();
   RunRecord record{.run_id = make_run_id(now),
-                   .started_at = now,
+                   .started_at = std::chrono::system_clock::to_time_t(now),
                    .command_line = fmt::format("gauntlet {}", fmt::join(options.arguments, " ")),
                    .build = build_info(),
                    .profile = name_of(options.runner.profile)};
