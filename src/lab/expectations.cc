@@ -71,7 +71,8 @@ Expected<Expectations> Expectations::load(const std::string& folder,
   const auto text = read_file(path);
   if (!text) return text.error();
   try {
-    for (const auto& [key, entry] : json::parse(*text).at("expectations").items()) {
+    const json document = json::parse(*text);
+    for (const auto& [key, entry] : document.at("expectations").items()) {
       result.entries_[key] = expectation_from(entry);
     }
   } catch (const json::exception& error) {
