@@ -1,11 +1,12 @@
 // Is the catalogue sound: are its declarations complete, its coverage true and its counters real?
+#include "lab/catalog.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "lab/capability.h"
-#include "lab/catalog.h"
 #include "lab/coverage.h"
 #include "lab/profiler.h"
 
@@ -53,8 +54,8 @@ TEST(Catalogue, names_gpu_counters_that_hopper_has) {
     const lab::Witness& witness = target.facts(BackendKind::cuda).witness;
     if (witness.source == lab::Witness::Source::counter) names.insert(witness.name);
   }
-  for (lab::ProfileLevel level : {lab::ProfileLevel::minimal, lab::ProfileLevel::roofline,
-                                  lab::ProfileLevel::deep_dive}) {
+  for (lab::ProfileLevel level :
+       {lab::ProfileLevel::minimal, lab::ProfileLevel::roofline, lab::ProfileLevel::deep_dive}) {
     for (const std::string& name : lab::profile_metrics(level, BackendKind::cuda)) {
       names.insert(name);
     }

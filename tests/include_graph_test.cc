@@ -30,7 +30,8 @@ std::map<std::string, Folders> allowed_in_src() {
   allowed["cluster"] = allowed["server"];
   allowed["lab"] = {"core"};  // and ptx in device code
   allowed["load"] = {"core"};
-  allowed["study"] = {"core", "ptx", "kernels", "model", "engine", "server", "cluster", "lab", "load"};
+  allowed["study"] = {"core",   "ptx",     "kernels", "model", "engine",
+                      "server", "cluster", "lab",     "load"};
   allowed["cli"] = allowed["study"];
   allowed["cli"].insert("study");
   return allowed;
@@ -64,8 +65,8 @@ std::string refusal(const std::string& file, const std::string& include) {
     const auto rule = rules.find(folder);
     if (rule == rules.end()) return "src/" + folder + " has no rule in this test";
     if (top == "catalog") return "nothing in src/ includes the catalogue";
-    const bool known = top == folder || rule->second.contains(top) ||
-                       (folder == "lab" && device && top == "ptx");
+    const bool known =
+        top == folder || rule->second.contains(top) || (folder == "lab" && device && top == "ptx");
     return known ? "" : "src/" + folder + " must not know " + top;
   }
   if (file.starts_with("catalog/labs/")) return "";  // labs may use everything

@@ -11,7 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Compiles a file of tests/strict with the launcher and the options that the build gives such a file.
+/// Compiles a file of tests/strict with the launcher and the options that the build gives such a
+/// file.
 Outcome compile(const std::string& file, const std::string& options) {
   const TemporaryFolder folder;
   std::vector<std::string> argv = {GAUNTLET_NVCC_LAUNCHER, GAUNTLET_NVCC, "-std=c++20"};
