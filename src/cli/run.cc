@@ -187,7 +187,7 @@ int execute(lab::RunSession& session, Format format) {
   };
   events.note = [&](const std::string& note) {
     progress.clear();
-    if (text) fmt::print("{}\n", note);
+    fmt::print(text ? stdout : stderr, "{}\n", note);
   };
   struct sigaction action {};
   action.sa_handler = on_interrupt;
