@@ -170,10 +170,12 @@ class PairMeasurer {
         continue;
       }
       Block block;
-      block.baseline_ns[0] = sample(first, kBaseline, result_.repetitions[kBaseline]);
-      block.optimized_ns[0] = sample(first, kOptimized, result_.repetitions[kOptimized]);
-      block.optimized_ns[1] = sample(second, kOptimized, result_.repetitions[kOptimized]);
-      block.baseline_ns[1] = sample(second, kBaseline, result_.repetitions[kBaseline]);
+      const auto order = block_order();
+      for (int i = 0; i < 4; ++i) {
+        const SideIndex side = order[static_cast<std::size_t>(i)];
+        double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
+        ns[i / 2] = sample(i < 2 ? first : second, side, result_.repetitions[side]);
+      }
       keep(block);
       if (!escape_ok()) return false;
     }
@@ -187,21 +189,29 @@ class PairMeasurer {
     return true;
   }
 
+  /// ABBA or its mirror image by chance. What disturbs at the pace of the blocks themselves (another process that
+  /// takes turns with this one) would else always hit the same side.
+  std::array<SideIndex, 4> block_order() {
+    const bool mirrored = random_.next_below(2) == 1;
+    const SideIndex a = mirrored ? kOptimized : kBaseline;
+    const SideIndex b = mirrored ? kBaseline : kOptimized;
+    return {a, b, b, a};
+  }
+
   /// A block whose inputs are new and whose timed outputs are verified. It counts like any other.
   bool checked_block(std::size_t set) {
     report("check timed outputs", -1);
     sets_[set]->fill(random_.next());
     Block block;
-    for (int i = 0; i < 2; ++i) {
-      for (SideIndex side : i == 0 ? std::array{kBaseline, kOptimized}
-                                   : std::array{kOptimized, kBaseline}) {
-        sample(set, side, 1);  // re-warms what the new inputs displaced
-        sets_[set]->poison_outputs();
-        double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
-        ns[i] = sample(set, side, result_.repetitions[side]);
-        if (i == 1) continue;
-        if (!accept(judge_buffers(*sets_[set]), side, "output of a timed sample")) return false;
-      }
+    const auto order = block_order();
+    for (int i = 0; i < 4; ++i) {
+      const SideIndex side = order[static_cast<std::size_t>(i)];
+      sample(set, side, 1);  // re-warms what the new inputs displaced
+      sets_[set]->poison_outputs();
+      double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
+      ns[i / 2] = sample(set, side, result_.repetitions[side]);
+      if (i >= 2) continue;
+      if (!accept(judge_buffers(*sets_[set]), side, "output of a timed sample")) return false;
     }
     keep(block);
     return escape_ok();
