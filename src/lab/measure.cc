@@ -134,14 +134,15 @@ class PairMeasurer {
       escaped_[side].clear();
       std::int64_t repetitions = 1;
       if (!single_run_) {
-        // A single cold-started run overstates short work: refine with a first guess.
+        // A single cold-started run overstates short work: refine with a first guess. A disturbed refinement is
+        // slower than the best single run and must not make this side's samples shorter than the other's.
         const auto guess = [&](double ns) {
           return std::clamp<std::int64_t>(
               static_cast<std::int64_t>(std::ceil(backend_.min_sample_ns() / std::max(ns, 1.0))), 1,
               kMaxRepetitions);
         };
         repetitions = guess(best_ns);
-        if (repetitions > 1) repetitions = guess(sample(0, side, repetitions));
+        if (repetitions > 1) repetitions = guess(std::min(best_ns, sample(0, side, repetitions)));
       }
       result_.repetitions[side] = repetitions;
     }
