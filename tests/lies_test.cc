@@ -105,6 +105,7 @@ TEST(LiesOnCpu, are_all_found_in_one_run_that_goes_on) {
        {"hangs", {"timed_out", "did not finish within 5 s"}},
        {"allocates", {"crashed", "used more than 1 GiB of memory and was stopped"}},
        {"prints_garbage", {"passed", ""}},
+       {"prints_forever", {"crashed", "printed more than 64 MiB and was stopped"}},
        {"other_stream", {"skipped", "has no cpu sides"}}});
   EXPECT_GT(run.results.at("honest").at("speedup").at("lo"), 2.0);
   EXPECT_THAT(run.log("prints_garbage"), HasSubstr("\xff\xfe\x01 {\"type\""))
