@@ -48,6 +48,7 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
   }
   check(!groups.empty(), "estimate of nothing");
   const double center = median(all);
+  check(center > 0, "times and ratios are positive");
 
   Random random(seed);
   std::vector<double> medians;
@@ -69,8 +70,8 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
   const auto count = static_cast<double>(groups.size());
   const double widen = groups.size() > 1 ? std::sqrt(count / (count - 1)) : 1;
   return {.median = center,
-          .lo = std::max(0.0, center - std::max(0.0, center - lo) * widen),
-          .hi = center + std::max(0.0, hi - center) * widen};
+          .lo = center * std::pow(std::min(1.0, lo / center), widen),
+          .hi = center * std::pow(std::max(1.0, hi / center), widen)};
 }
 
 double relative_half_width(const Estimate& estimate) {

@@ -31,7 +31,8 @@ using BlockStatistic = std::function<double(const Block&)>;
 
 /// Median of a statistic over all blocks with a 95% interval from a two-level bootstrap: processes are drawn with
 /// replacement, then blocks within each. With P processes the interval is widened by sqrt(P/(P-1)), which undoes the
-/// bootstrap's known bias for few clusters.
+/// bootstrap's known bias for few clusters. Times and ratios are positive and vary by factors, so it is widened on a
+/// logarithmic scale: on a linear one a noisy ratio of 20 would reach down to 0.
 Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatistic& statistic,
                   std::uint64_t seed);
 
