@@ -2,6 +2,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/expected.h"
@@ -17,6 +18,32 @@ struct Context {
 };
 
 enum class Format { text, json };
+
+/// Throws the usage error for a word that is not among an option's choices.
+[[noreturn]] void refuse_choice(const std::string& option, const std::string& wrong,
+                                const std::vector<std::string>& choices);
+
+/// Adds an option that takes one of a few words.
+template <class T>
+void add_choice(CLI::App& command, const std::string& option, T& value,
+                const std::vector<std::pair<std::string, T>>& choices, const std::string& help) {
+  std::vector<std::string> words;
+  std::string text;
+  for (const auto& [word, meaning] : choices) {
+    words.push_back(word);
+    text += (text.empty() ? "" : "|") + word;
+  }
+  const auto choose = [option, choices, words, &value](const std::string& word) {
+    for (const auto& [name, meaning] : choices) {
+      if (name == word) {
+        value = meaning;
+        return;
+      }
+    }
+    refuse_choice(option, word, words);
+  };
+  command.add_option_function<std::string>(option, choose, help)->option_text(text);
+}
 
 /// Adds --format text|json.
 void add_format(CLI::App& command, Format& format);

@@ -12,31 +12,36 @@
 namespace gauntlet::cli {
 namespace {
 
-/// The sentence for a command line that does not parse, with the nearest valid name where there is one.
+/// The sentence for a word that no option and no command takes, with the nearest valid one where there is one.
+std::string explain_extra(const CLI::App& app, const CLI::App& command, const std::string& wrong) {
+  std::vector<std::string> valid;
+  std::string text;
+  if (wrong.starts_with("-")) {
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& name : option->get_lnames()) valid.push_back("--" + name);
+    }
+    text = "there is no option '" + wrong + "'";
+  } else {
+    for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+      valid.push_back(sub->get_name());
+    }
+    text = &command == &app ? "there is no command '" + wrong + "'"
+                            : "'" + wrong + "' is not expected here";
+  }
+  const std::string near = nearest(wrong.substr(0, wrong.find('=')), valid);
+  return near.empty() ? text : text + ", did you mean '" + near + "'?";
+}
+
+/// The sentence for a command line that does not parse.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  std::string text = error.what();
   const CLI::App* command = &app;
   for (const CLI::App* used : app.get_subcommands()) command = used;
+  // A wrong command arrives as "a subcommand is required", with the wrong word left over.
+  const auto extras = app.remaining(true);
+  const bool extra = !extras.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
+                                         dynamic_cast<const CLI::RequiredError*>(&error));
+  const std::string text = extra ? explain_extra(app, *command, extras.front()) : error.what();
   const std::string what = command == &app ? "gauntlet" : "gauntlet " + command->get_name();
-  if (error.get_name() == "ExtrasError") {
-    const auto extras = app.remaining(true);
-    const std::string wrong = extras.empty() ? "" : extras.front();
-    std::vector<std::string> valid;
-    if (wrong.starts_with("-")) {
-      for (const CLI::Option* option : command->get_options()) {
-        for (const std::string& name : option->get_lnames()) valid.push_back("--" + name);
-      }
-    } else if (command == &app) {
-      for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-        valid.push_back(sub->get_name());
-      }
-    }
-    const std::string near = nearest(wrong.substr(0, wrong.find('=')), valid);
-    text = wrong.starts_with("-") ? "there is no option '" + wrong + "'"
-                                  : (command == &app ? "there is no command '" + wrong + "'"
-                                                     : "'" + wrong + "' is not expected here");
-    if (!near.empty()) text += ", did you mean '" + near + "'?";
-  }
   return text + " (see '" + what + " --help')";
 }
 
@@ -80,10 +85,19 @@ int run(int argc, char** argv) {
 }  // namespace
 
 void add_format(CLI::App& command, Format& format) {
-  command.add_option("--format", format, "text or json")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Format>{{"text", Format::text}, {"json", Format::json}}))
-      ->option_text("text|json");
+  add_choice<Format>(command, "--format", format,
+                     {{"text", Format::text}, {"json", Format::json}}, "text or json");
+}
+
+void refuse_choice(const std::string& option, const std::string& wrong,
+                   const std::vector<std::string>& choices) {
+  std::string text = "'" + wrong + "' is not one of ";
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == choices.size() ? " and " : ", ") + choices[i];
+  }
+  const std::string near = nearest(wrong, choices);
+  if (!near.empty()) text += ", did you mean '" + near + "'?";
+  throw CLI::ValidationError(option, text);
 }
 
 int report_error(const Error& error) {

@@ -37,6 +37,7 @@ struct Options {
   double suite_timeout_s = 0;
   bool cold = false;
   bool hot = false;
+  bool no_ceilings = false;
   bool accept_regressions = false;
   bool update_expectations = false;
   std::string expectations;
@@ -124,6 +125,7 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
       .policy = options.update_expectations  ? Policy::update
                 : options.accept_regressions ? Policy::accept_regressions
                                              : Policy::check,
+      .ceilings = options.no_ceilings ? lab::CeilingsPolicy::skip : lab::CeilingsPolicy::use,
       .suite_timeout_s = options.suite_timeout_s,
       .arguments = std::move(arguments)};
   session.runner.program = context.program;
@@ -185,7 +187,7 @@ int execute(lab::RunSession& session, Format format) {
   };
   events.note = [&](const std::string& note) {
     progress.clear();
-    if (text) fmt::print("{}\n", note);
+    fmt::print(text ? stdout : stderr, "{}\n", note);
   };
   struct sigaction action {};
   action.sa_handler = on_interrupt;
@@ -222,14 +224,12 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   command.add_option("--targets,-t", options->targets,
                      "ids, chapters or globs, as in ch07:transpose_padded, ch07, 'ch0*:*copy'");
   command.add_option("--suite", options->suite, "quick, act1 to act4, or all");
-  command.add_option("--backend", options->backend,
-                     "auto (the best present), cpu, cuda, or all (both)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, lab::BackendChoice>{{"auto", lab::BackendChoice::automatic},
-                                                    {"cpu", lab::BackendChoice::cpu},
-                                                    {"cuda", lab::BackendChoice::cuda},
-                                                    {"all", lab::BackendChoice::all}}))
-      ->option_text("auto|cpu|cuda|all");
+  add_choice<lab::BackendChoice>(command, "--backend", options->backend,
+                                 {{"auto", lab::BackendChoice::automatic},
+                                  {"cpu", lab::BackendChoice::cpu},
+                                  {"cuda", lab::BackendChoice::cuda},
+                                  {"all", lab::BackendChoice::all}},
+                                 "auto (the best present), cpu, cuda, or all (both)");
   command.add_option("--profile", options->profile,
                      "hardware counters: none, minimal, roofline or deep_dive")
       ->check(CLI::IsMember({"none", "minimal", "roofline", "deep_dive"}))
@@ -255,6 +255,8 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   auto* cold = command.add_flag("--cold", options->cold, "flush the caches before every sample");
   command.add_flag("--hot", options->hot, "never flush, also where a pair asks for it")
       ->excludes(cold);
+  command.add_flag("--no-ceilings", options->no_ceilings,
+                   "do not measure what this machine can do at most; results lack their share of it");
   command.add_flag("--accept-regressions", options->accept_regressions,
                    "record what fell behind its expectation as the new expectation");
   command.add_flag("--update-expectations", options->update_expectations,

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,11 @@ std::int64_t resident_bytes(pid_t pid) {
   const int fields = std::fscanf(file, "%lld %lld", &total, &resident);
   std::fclose(file);
   return fields == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+std::int64_t file_bytes(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
 [[noreturn]] void become_child(const ChildOptions& options, std::vector<char*>& argv, int pipe_fd,
@@ -93,6 +99,7 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
     return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
   }
+  const std::int64_t log_limit = file_bytes(options.log_path) + options.max_log_bytes;
   const auto begin = std::chrono::steady_clock::now();
   const pid_t parent = getpid();
   const pid_t child = fork();
@@ -128,6 +135,8 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
       killed = true;
       if (options.max_resident_bytes > 0 && resident > options.max_resident_bytes) {
         kill_as(ChildOutcome::End::out_of_memory);
+      } else if (file_bytes(options.log_path) > log_limit) {
+        kill_as(ChildOutcome::End::log_too_large);
       } else if (outcome.seconds > options.timeout_s) {
         kill_as(ChildOutcome::End::timed_out);
       } else if (options.interrupt && options.interrupt->load()) {

@@ -16,6 +16,7 @@ struct ChildOptions {
   std::string log_path;  // stdout and stderr; appended
   double timeout_s = 60;
   std::int64_t max_resident_bytes = 0;  // 0: none. Resident, not address space: CUDA reserves terabytes of that.
+  std::int64_t max_log_bytes = std::int64_t{64} << 20;  // a child that prints without end must not fill the disk
   const std::atomic<bool>* interrupt = nullptr;
   std::function<void(const std::string& line)> on_line;  // messages from kMessageFd
 };
@@ -24,7 +25,7 @@ struct ChildOptions {
 inline constexpr int kMessageFd = 3;
 
 struct ChildOutcome {
-  enum class End { exited, signaled, timed_out, out_of_memory, interrupted };
+  enum class End { exited, signaled, timed_out, out_of_memory, log_too_large, interrupted };
   End end = End::exited;
   int code = 0;  // exit code or signal number
   std::int64_t peak_resident_bytes = 0;

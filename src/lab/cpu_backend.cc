@@ -16,11 +16,7 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend()
-      : pool_(cpus_last_first()),
-        flush_(static_cast<std::size_t>(
-                   3 * std::max<std::int64_t>(read_machine(false).cpu.last_level_bytes, 8 << 20)) /
-               sizeof(std::uint64_t)) {}
+  CpuBackend() : pool_(cpus_last_first()) {}
 
   BackendKind kind() const override { return BackendKind::cpu; }
 
@@ -59,6 +55,11 @@ class CpuBackend final : public Backend {
   }
 
   void flush_caches() override {
+    // Made when first needed: on a server it is gigabytes, and most runs are hot.
+    if (flush_.empty()) {
+      const auto cache = std::max<std::int64_t>(read_machine(false).cpu.last_level_bytes, 8 << 20);
+      flush_.resize(static_cast<std::size_t>(3 * cache) / sizeof(std::uint64_t));
+    }
     for (std::uint64_t& word : flush_) ++word;
     asm volatile("" : : "r"(flush_.data()) : "memory");
   }

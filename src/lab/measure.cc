@@ -149,14 +149,15 @@ class PairMeasurer {
       watched_[side] = 0;
       std::int64_t repetitions = 1;
       if (!single_run_) {
-        // A single cold-started run overstates short work: refine with a first guess.
+        // A single cold-started run overstates short work: refine with a first guess. A disturbed refinement is
+        // slower than the best single run and must not make this side's samples shorter than the other's.
         const auto guess = [&](double ns) {
           return std::clamp<std::int64_t>(
               static_cast<std::int64_t>(std::ceil(backend_.min_sample_ns() / std::max(ns, 1.0))), 1,
               kMaxRepetitions);
         };
         repetitions = guess(best_ns);
-        if (repetitions > 1) repetitions = guess(sample(0, side, repetitions));
+        if (repetitions > 1) repetitions = guess(std::min(best_ns, sample(0, side, repetitions)));
       }
       result_.repetitions[side] = repetitions;
     }
@@ -190,10 +191,12 @@ class PairMeasurer {
         continue;
       }
       Block block;
-      block.baseline_ns[0] = hot_sample(first, kBaseline);
-      block.optimized_ns[0] = hot_sample(first, kOptimized);
-      block.optimized_ns[1] = hot_sample(second, kOptimized);
-      block.baseline_ns[1] = hot_sample(second, kBaseline);
+      const auto order = block_order();
+      for (int i = 0; i < 4; ++i) {
+        const SideIndex side = order[static_cast<std::size_t>(i)];
+        double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
+        ns[i / 2] = hot_sample(i < 2 ? first : second, side);
+      }
       keep(block);
       if (!escape_ok()) return false;
     }
@@ -207,21 +210,29 @@ class PairMeasurer {
     return true;
   }
 
+  /// ABBA or its mirror image by chance. What disturbs at the pace of the blocks themselves (another process that
+  /// takes turns with this one) would else always hit the same side.
+  std::array<SideIndex, 4> block_order() {
+    const bool mirrored = random_.next_below(2) == 1;
+    const SideIndex a = mirrored ? kOptimized : kBaseline;
+    const SideIndex b = mirrored ? kBaseline : kOptimized;
+    return {a, b, b, a};
+  }
+
   /// A block whose inputs are new and whose timed outputs are verified. It counts like any other.
   bool checked_block(std::size_t set) {
     report("check timed outputs", -1);
     sets_[set]->fill(random_.next());
     Block block;
-    for (int i = 0; i < 2; ++i) {
-      for (SideIndex side : i == 0 ? std::array{kBaseline, kOptimized}
-                                   : std::array{kOptimized, kBaseline}) {
-        sample(set, side, 1);  // re-warms what the new inputs displaced
-        sets_[set]->poison_outputs();
-        double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
-        ns[i] = sample(set, side, result_.repetitions[side]);
-        if (i == 1) continue;
-        if (!accept(verifier_.judge(*sets_[set]), side, "output of a timed sample")) return false;
-      }
+    const auto order = block_order();
+    for (int i = 0; i < 4; ++i) {
+      const SideIndex side = order[static_cast<std::size_t>(i)];
+      sample(set, side, 1);  // re-warms what the new inputs displaced
+      sets_[set]->poison_outputs();
+      double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
+      ns[i / 2] = sample(set, side, result_.repetitions[side]);
+      if (i >= 2) continue;
+      if (!accept(verifier_.judge(*sets_[set]), side, "output of a timed sample")) return false;
     }
     keep(block);
     return escape_ok();

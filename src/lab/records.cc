@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "core/files.h"
 #include "core/text.h"
@@ -37,10 +36,13 @@ std::vector<std::string> run_ids(const std::string& artifacts) {
 
 }  // namespace
 
-std::string make_run_id(std::int64_t now) {
-  std::random_device device;
-  return fmt::format("{:%Y%m%d-%H%M%S}-{:04x}", fmt::gmtime(static_cast<std::time_t>(now)),
-                     device() & 0xFFFF);
+std::string make_run_id(std::chrono::system_clock::time_point now) {
+  using std::chrono::floor, std::chrono::seconds;
+  const auto second = floor<seconds>(now);
+  const std::chrono::duration<double> fraction = now - second;
+  return fmt::format("{:%Y%m%d-%H%M%S}-{:04x}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(second)),
+                     static_cast<unsigned>(fraction.count() * 65536));
 }
 
 Expected<RunFolder> RunFolder::create(const std::string& artifacts, const std::string& run_id) {

@@ -1,6 +1,7 @@
 // Records: a run's folder (manifest, results, reports, logs, profiles), written atomically as the run goes on, so
 // that a killed run can be resumed.
 #pragma once
+#include <chrono>
 #include <string>
 
 #include "core/expected.h"
@@ -8,8 +9,8 @@
 
 namespace gauntlet::lab {
 
-/// "20261115-022501-4f2a": sorts by time, unique enough within a second.
-std::string make_run_id(std::int64_t now);
+/// "20261115-022501-4f2a": date, time and the second's fraction in 65536ths, so that ids sort by time.
+std::string make_run_id(std::chrono::system_clock::time_point now);
 
 class RunFolder {
  public:

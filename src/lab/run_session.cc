@@ -38,9 +38,9 @@ RunSession::RunSession(SessionOptions options, MachineInfo machine, std::vector<
 
 Expected<RunSession> RunSession::start(SessionOptions options, MachineInfo machine,
                                        std::vector<PlanItem> plan) {
-  const auto now = static_cast<std::int64_t>(std::time(nullptr));
+  const auto now = std::chrono::system_clock::now();
   RunRecord record{.run_id = make_run_id(now),
-                   .started_at = now,
+                   .started_at = std::chrono::system_clock::to_time_t(now),
                    .command_line = fmt::format("gauntlet {}", fmt::join(options.arguments, " ")),
                    .build = build_info(),
                    .profile = name_of(options.runner.profile)};
@@ -65,6 +65,7 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
   for (const Ceilings& known : record_.ceilings) {
     if (known.backend == backend) return known;
   }
+  if (without_ceilings_.contains(backend)) return std::nullopt;
   const std::string key = machine_key(record_.machine, backend);
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
   std::optional<Ceilings> ceilings = load_ceilings(key);
@@ -76,6 +77,7 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
     auto measured = runner.measure_ceilings(backend, {});
     if (!measured) {
       if (events.note) events.note(measured.error().message);
+      without_ceilings_.insert(backend);
       return std::nullopt;
     }
     ceilings = *measured;
@@ -161,9 +163,10 @@ Expected<void> RunSession::run(const SessionEvents& events) {
       incomplete_ = true;
       break;
     }
-    const bool runnable = item.backend == BackendKind::cpu || !record_.machine.gpus.empty();
-    const auto ceilings =
-        runnable ? ceilings_for(item.backend, runner, events) : std::nullopt;
+    const bool wanted =
+        options_.ceilings == CeilingsPolicy::use &&
+        (item.backend == BackendKind::cpu || !record_.machine.gpus.empty());
+    const auto ceilings = wanted ? ceilings_for(item.backend, runner, events) : std::nullopt;
     Result result = runner.run(item, ceilings, [&](const RunProgress& progress) {
       if (events.progress) events.progress(item, index, count, progress);
     });

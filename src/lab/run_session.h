@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,13 @@
 namespace gauntlet::lab {
 
 enum class ExpectationPolicy { check, update, accept_regressions };
+enum class CeilingsPolicy { use, skip };
 
 struct SessionOptions {
   std::string artifacts = "artifacts";
   std::string expectations;      // folder
   ExpectationPolicy policy = ExpectationPolicy::check;
+  CeilingsPolicy ceilings = CeilingsPolicy::use;
   double suite_timeout_s = 0;    // 0: none
   RunnerOptions runner;          // folder is set by the session
   std::vector<std::string> arguments;  // as given, so that a resumed run does the same
@@ -60,6 +63,7 @@ class RunSession {
   RunFolder folder_;
   RunRecord record_;
   std::map<std::string, Expectations> expectations_;  // by machine key
+  std::set<BackendKind> without_ceilings_;  // measuring them failed; not tried again in this run
   bool incomplete_ = false;
 };
 

@@ -161,6 +161,11 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
       reply.reason = fmt::format("used more than {} of memory and was stopped",
                                  format_bytes(static_cast<double>(options_.max_resident_bytes)));
       break;
+    case ChildOutcome::End::log_too_large:
+      reply.answer.reset();
+      reply.reason = fmt::format("printed more than {} and was stopped",
+                                 format_bytes(static_cast<double>(child.max_log_bytes)));
+      break;
     case ChildOutcome::End::interrupted:
       reply.answer.reset();
       reply.reason = "interrupted";

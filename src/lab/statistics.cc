@@ -68,6 +68,7 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
   }
   check(!groups.empty(), "estimate of nothing");
   const double center = median(all);
+  check(center > 0, "times and ratios are positive");
 
   Random random(seed);
   std::vector<double> medians;
@@ -86,21 +87,21 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
     medians.push_back(*middle);
   }
   const double lo = quantile(medians, 0.025), hi = quantile(medians, 0.975);
-  Estimate result{.median = center, .lo = lo, .hi = hi};
+  // Both intervals as logarithms relative to the median.
+  double below = std::log(lo / center), above = std::log(hi / center);
   if (groups.size() > 1) {
     const auto count = static_cast<double>(groups.size());
     const double widen = std::sqrt(count / (count - 1));
     std::vector<double> of_processes;
-    for (const auto& group : groups) of_processes.push_back(median(group));
+    for (const auto& group : groups) of_processes.push_back(std::log(median(group) / center));
     const Estimate processes_alone = student_interval(of_processes);
-    result.lo = std::min(center - (center - lo) * widen, processes_alone.lo);
-    result.hi = std::max(center + (hi - center) * widen, processes_alone.hi);
+    below = std::min(below * widen, processes_alone.lo);
+    above = std::max(above * widen, processes_alone.hi);
   }
-  // The bootstrap takes the upper of two middle values, so its interval may just miss a median
-  // between them.
-  result.lo = std::clamp(result.lo, 0.0, center);
-  result.hi = std::max(result.hi, center);
-  return result;
+  // The bootstrap takes the upper of two middle values, so its interval may just miss a median between them.
+  return {.median = center,
+          .lo = center * std::exp(std::min(below, 0.0)),
+          .hi = center * std::exp(std::max(above, 0.0))};
 }
 
 double relative_half_width(const Estimate& estimate) {

@@ -95,7 +95,7 @@ std::string explain(const Buffer& buffer, const Elements& got, std::int64_t inde
   }
   const double value = got.value(index);
   if (std::isnan(value)) return fmt::format("returned NaN at {}", where);
-  return fmt::format("wrong result: {} is {:.9g}, expected {}", where, value, expected);
+  return fmt::format("gave a wrong result: {} is {:.9g}, expected {}", where, value, expected);
 }
 
 Verdict compare_exact(const Buffer& buffer, std::span<const unsigned char> bytes,
@@ -281,13 +281,13 @@ Verdict Verifier::run(BufferSet& set, const Side& side, SideIndex index) {
   if (previous != previous_.end()) {
     const bool unchanged = previous->second == hash;
     if (!verdict.ok && unchanged) {
-      verdict.reason = "its output did not change when its inputs did: an answer is kept between "
+      verdict.reason = "gave the same output when its inputs changed: an answer is kept between "
                        "calls (" + verdict.reason + ")";
     } else if (!verdict.ok) {
-      verdict.reason = "right for the first inputs, not for fresh ones (" + verdict.reason + ")";
+      verdict.reason = "is right for the first inputs, not for fresh ones (" + verdict.reason + ")";
     } else if (unchanged) {
-      verdict = refuse("its output does not depend on its inputs: two seeds give the same bytes, so "
-                       "the check proves nothing");
+      verdict = refuse("has an output that does not depend on its inputs: two seeds give the same "
+                       "bytes, so the check proves nothing");
     }
   }
   previous_[index] = hash;

@@ -1,0 +1,117 @@
+// Do the folders include only what the design lets them know?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/program.h"
+
+namespace gauntlet::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Folders = std::set<std::string>;
+
+/// What each folder of src/ may include beside itself.
+std::map<std::string, Folders> allowed_in_src() {
+  std::map<std::string, Folders> allowed;
+  allowed["core"] = {};
+  allowed["ptx"] = {};
+  allowed["kernels"] = {"core", "ptx"};
+  allowed["model"] = {"core", "ptx", "kernels"};
+  allowed["engine"] = {"core", "ptx", "kernels", "model"};
+  allowed["server"] = {"core", "ptx", "kernels", "model", "engine"};
+  allowed["cluster"] = allowed["server"];
+  allowed["lab"] = {"core"};  // and ptx in device code
+  allowed["load"] = {"core"};
+  allowed["study"] = {"core",   "ptx",     "kernels", "model", "engine",
+                      "server", "cluster", "lab",     "load"};
+  allowed["cli"] = allowed["study"];
+  allowed["cli"].insert("study");
+  return allowed;
+}
+
+bool is_source(const fs::path& path) {
+  static const Folders kExtensions = {".h", ".cc", ".cu", ".cuh"};
+  return kExtensions.contains(path.extension().string());
+}
+
+std::vector<std::string> includes_of(const std::string& text) {
+  static const std::regex kInclude("^\\s*#\\s*include\\s*\"([^\"]+)\"");
+  std::vector<std::string> includes;
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (std::regex_search(line, match, kInclude)) includes.push_back(match[1]);
+  }
+  return includes;
+}
+
+std::string first_folder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+/// Empty when a file, named by its path in the source tree, may include this; otherwise why not.
+std::string refusal(const std::string& file, const std::string& include) {
+  const bool device = file.ends_with(".cu") || file.ends_with(".cuh");
+  const std::string top = first_folder(include);
+  if (file.starts_with("src/")) {
+    const auto rules = allowed_in_src();
+    const std::string folder = first_folder(file.substr(4));
+    const auto rule = rules.find(folder);
+    if (rule == rules.end()) return "src/" + folder + " has no rule in this test";
+    if (top == "catalog") return "nothing in src/ includes the catalogue";
+    const bool known =
+        top == folder || rule->second.contains(top) || (folder == "lab" && device && top == "ptx");
+    return known ? "" : "src/" + folder + " must not know " + top;
+  }
+  if (file.starts_with("catalog/labs/")) return "";  // labs may use everything
+  if (include.starts_with("catalog/")) {
+    const std::string own = fs::path(file).parent_path().string() + "/";
+    return include.starts_with(own) ? "" : "a pair includes only its own folder of the catalogue";
+  }
+  const bool known = top == "lab" || top == "core" || (top == "ptx" && device);
+  return known ? "" : "a chapter's pair knows lab, core and (in device code) ptx, not " + top;
+}
+
+TEST(IncludeGraph, holds_the_arrows_of_the_design) {
+  const fs::path root = GAUNTLET_SOURCE_DIR;
+  int files = 0;
+  for (const char* below : {"src", "catalog"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / below)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      ++files;
+      const std::string file = fs::relative(entry.path(), root).string();
+      for (const std::string& include : includes_of(read_text(entry.path()))) {
+        EXPECT_EQ(refusal(file, include), "") << file << " includes \"" << include << "\"";
+        EXPECT_TRUE(fs::exists(root / "src" / include) || fs::exists(root / include))
+            << file << " includes \"" << include << "\", which is not below src/ nor the root";
+      }
+    }
+  }
+  EXPECT_GT(files, 100) << "the scan found too little to mean anything";
+}
+
+TEST(IncludeGraph, refuses_what_the_design_forbids) {
+  EXPECT_NE(refusal("src/core/a.h", "lab/pair.h"), "");
+  EXPECT_NE(refusal("src/core/a.cu", "ptx/mma.cuh"), "");
+  EXPECT_NE(refusal("src/ptx/a.cuh", "core/check.h"), "");
+  EXPECT_NE(refusal("src/lab/a.cc", "ptx/mma.cuh"), "");
+  EXPECT_EQ(refusal("src/lab/a.cu", "ptx/mma.cuh"), "");
+  EXPECT_NE(refusal("src/lab/a.cc", "engine/scheduler.h"), "");
+  EXPECT_NE(refusal("src/load/a.cc", "lab/statistics.h"), "");
+  EXPECT_NE(refusal("src/server/a.cc", "cluster/router.h"), "");
+  EXPECT_NE(refusal("src/cli/a.cc", "catalog/ch07/x/pair.h"), "");
+  EXPECT_NE(refusal("src/newcomer/a.cc", "core/check.h"), "");
+  EXPECT_NE(refusal("catalog/ch07/x/pair.cc", "catalog/ch07/y/pair.h"), "");
+  EXPECT_NE(refusal("catalog/ch07/x/optimized.cu", "kernels/cuda/gemm.h"), "");
+  EXPECT_EQ(refusal("catalog/ch07/x/pair.cc", "catalog/ch07/x/tile.h"), "");
+  EXPECT_EQ(refusal("catalog/labs/x/rung_1.cu", "kernels/cuda/gemm.h"), "");
+}
+
+}  // namespace
+}  // namespace gauntlet::tests

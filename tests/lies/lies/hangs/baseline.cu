@@ -1,0 +1,12 @@
+// Honest, and slow on purpose.
+#include "lab/side.h"
+#include "tests/lies/lies/hangs/pair.h"
+#include "tests/lies/scale.cuh"
+
+namespace gauntlet::lies::hangs::cuda {
+
+lab::Side baseline(const Params& p, const lab::Cuda& cuda) {
+  return [p, stream = cuda.stream] { scale(p, stream, kSlowPasses); };
+}
+
+}  // namespace gauntlet::lies::hangs::cuda
