@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -140,7 +139,6 @@ Verdict compare_rounded(const Buffer& buffer, std::span<const unsigned char> byt
                      k % expected.row_length;
   };
   const auto count = static_cast<std::int64_t>(expected.values.size());
-  std::atomic<std::int64_t> bad_k{-1};
   parallel_for(count, [&](std::int64_t begin, std::int64_t end) {
     double worst = 0;
     std::int64_t bad = -1;
