@@ -207,7 +207,7 @@ TEST_F(Measure, refuses_a_wrong_side_before_anything_is_timed) {
   const Measurement m = measure(taking(1e6), taking(1e6, spoil), quick(3));
   EXPECT_FALSE(m.ok);
   EXPECT_EQ(m.side, "optimized");
-  EXPECT_THAT(m.reason, StartsWith("optimized wrong result: out[0]"));
+  EXPECT_THAT(m.reason, StartsWith("optimized gave a wrong result: out[0]"));
   EXPECT_THAT(m.reason, HasSubstr("(before timing)"));
   EXPECT_TRUE(backend_.samples.empty());
   EXPECT_TRUE(m.blocks.empty());

@@ -74,7 +74,7 @@ TEST_F(Verify, names_the_first_wrong_element) {
     p_.out[300] = 100;
   });
   EXPECT_FALSE(verdict.ok);
-  EXPECT_THAT(verdict.reason, StartsWith("wrong result: out[7] is 100, expected "));
+  EXPECT_THAT(verdict.reason, StartsWith("gave a wrong result: out[7] is 100, expected "));
   EXPECT_GT(verdict.max_error, verdict.bound);
 }
 
