@@ -23,7 +23,7 @@ if(GAUNTLET_HAVE_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   # The launcher fails a compilation that reports lost performance (C7508, C7515, C7519): ptxas prints
   # those as information, so -Werror alone does not see them.
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CURRENT_SOURCE_DIR}/cmake/strict_nvcc.sh ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/strict_nvcc.sh ${CCACHE})
   # CMake 3.25 drops CMAKE_CUDA_STANDARD 20 without a word.
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>
     $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>

@@ -62,12 +62,15 @@ class LineReader {
   LineReader(int fd, const std::function<void(const std::string&)>& on_line)
       : fd_(fd), on_line_(on_line) {}
 
+  std::int64_t bytes_read() const { return bytes_read_; }
+
   /// False at end of file.
   bool read_some() {
     char chunk[65536];
     const ssize_t count = read(fd_, chunk, sizeof(chunk));
     if (count < 0) return errno == EINTR || errno == EAGAIN;
     if (count == 0) return false;
+    bytes_read_ += count;
     pending_.append(chunk, static_cast<std::size_t>(count));
     std::size_t begin = 0;
     for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -82,6 +85,7 @@ class LineReader {
   int fd_;
   const std::function<void(const std::string&)>& on_line_;
   std::string pending_;
+  std::int64_t bytes_read_ = 0;
 };
 
 }  // namespace
@@ -143,10 +147,14 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
     }
     if (waitpid(child, &status, WNOHANG) == child) break;
   }
-  // What the child wrote before it ended may still be in the pipe; a grandchild may hold the pipe open.
+  // What the child wrote before it ended may still be in the pipe, but no more than the pipe holds: a grandchild that
+  // left the process group may keep it open and go on writing.
   kill(-child, SIGKILL);
   pollfd poll_fd{.fd = pipe_fds[0], .events = POLLIN, .revents = 0};
-  while (pipe_open && poll(&poll_fd, 1, 0) > 0) pipe_open = reader.read_some();
+  const std::int64_t last_byte = reader.bytes_read() + fcntl(pipe_fds[0], F_GETPIPE_SZ);
+  while (pipe_open && reader.bytes_read() < last_byte && poll(&poll_fd, 1, 0) > 0) {
+    pipe_open = reader.read_some();
+  }
   close(pipe_fds[0]);
   if (!killed) {
     outcome.end = WIFSIGNALED(status) ? ChildOutcome::End::signaled : ChildOutcome::End::exited;

@@ -79,7 +79,13 @@ void ThreadPool::run(const std::function<void(int)>& task) {
   state_->pending.store(others, std::memory_order_release);
   state_->generation.fetch_add(1, std::memory_order_acq_rel);
   state_->generation.notify_all();
-  task(0);
+  // The others use `task` until they are done, so what worker 0 throws has to wait for them.
+  std::exception_ptr error;
+  try {
+    task(0);
+  } catch (...) {
+    error = std::current_exception();
+  }
   for (int spin = 0; spin < 4000 && state_->pending.load(std::memory_order_acquire) != 0; ++spin) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -88,6 +94,7 @@ void ThreadPool::run(const std::function<void(int)>& task) {
   for (int left; (left = state_->pending.load(std::memory_order_acquire)) != 0;) {
     state_->pending.wait(left, std::memory_order_acquire);
   }
+  if (error) std::rethrow_exception(error);
 }
 
 void ThreadPool::for_ranges(std::int64_t count,

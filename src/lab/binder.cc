@@ -27,7 +27,7 @@ Fill Fill::integers(std::int64_t low, std::int64_t bound) {
 }
 
 Fill Fill::bytes() {
-  // Element size is unknown here, so the buffer is written as a whole, eight bytes at a time.
+  // The element is unknown here, so the buffer is written as a whole, eight bytes at a time.
   return {.write =
               [](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
                 auto* bytes = static_cast<unsigned char*>(out);
@@ -37,7 +37,8 @@ Fill Fill::bytes() {
                   std::memcpy(bytes + i, &word, std::min<std::size_t>(8, count - i));
                 }
               },
-          .whole = true};
+          .whole = true,
+          .in_bytes = true};
 }
 
 Fill Fill::constant_zero() {

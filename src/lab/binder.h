@@ -17,6 +17,7 @@ struct Fill {
   /// (destination of element `begin`, begin, end, random source of this buffer and seed)
   std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> write;
   bool whole = false;
+  bool in_bytes = false;  // begin and end count bytes, whatever the element
 
   static Fill uniform(float low = -1.0f, float high = 1.0f);    // f32
   static Fill integers(std::int64_t low, std::int64_t bound);   // i32, in [low, bound)

@@ -41,7 +41,9 @@ void fill_host(BufferSet::Buffer& buffer, std::uint64_t seed) {
   const Random random(seed ^ hash_name(buffer.spec.name));
   const std::size_t element = size_of(buffer.spec.type);
   if (fill.whole) {
-    fill.write(buffer.host.data(), 0, buffer.spec.count, random);
+    const std::int64_t count =
+        fill.in_bytes ? static_cast<std::int64_t>(buffer.bytes) : buffer.spec.count;
+    fill.write(buffer.host.data(), 0, count, random);
     return;
   }
   parallel_for(buffer.spec.count, [&](std::int64_t begin, std::int64_t end) {
@@ -82,18 +84,18 @@ std::int64_t BufferSet::bytes() const {
 
 void BufferSet::fill(std::uint64_t seed) {
   seed_ = seed;
-  reference_ = std::make_unique<Reference>(seed);
+  reference_.restart(seed);
   for (Buffer& buffer : buffers_) {
     if (buffer.spec.role == Role::input) {
       fill_host(buffer, seed);
       backend_.upload(buffer.data, buffer.host.data(), buffer.bytes);
     } else if (buffer.spec.role == Role::output) {
-      reference_->declare(buffer.spec.name, buffer.spec.type, buffer.spec.count);
+      reference_.declare(buffer.spec.name, buffer.spec.type, buffer.spec.count);
     }
   }
   HostView view(knobs(), buffers_);
   const auto host_params = target_.pair.bind(view);
-  target_.pair.reference(host_params, *reference_);
+  target_.pair.reference(host_params, reference_);
 }
 
 void BufferSet::poison_outputs() {

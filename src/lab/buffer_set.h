@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/host_array.h"
 #include "lab/backend.h"
 #include "lab/binder.h"
 #include "lab/reference.h"
@@ -32,13 +33,13 @@ class BufferSet final : public Binder {
 
   struct Buffer {
     BufferSpec spec;
-    std::vector<unsigned char> host;  // inputs as filled
+    HostArray<unsigned char> host;  // inputs as filled
     unsigned char* base = nullptr;    // start of the front guard
     unsigned char* data = nullptr;
     std::size_t bytes = 0;
   };
   const std::vector<Buffer>& buffers() const { return buffers_; }
-  const Reference& reference() const { return *reference_; }
+  const Reference& reference() const { return reference_; }
   Backend& backend() const { return backend_; }
   std::uint64_t seed() const { return seed_; }
 
@@ -54,7 +55,7 @@ class BufferSet final : public Binder {
   Backend& backend_;
   std::vector<Buffer> buffers_;
   std::shared_ptr<const void> params_;
-  std::unique_ptr<Reference> reference_;
+  Reference reference_{0};
   std::uint64_t seed_ = 0;
 };
 

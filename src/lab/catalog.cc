@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "lab/capability.h"
 
 namespace gauntlet::lab {
 namespace {
@@ -133,6 +134,11 @@ std::vector<std::string> Catalog::problems() const {
       if (facts->claim.empty()) complain(target, "the claim is empty");
       if (!facts->cost) complain(target, "there is no cost");
       if (facts->witness.meaning.empty()) complain(target, "the witness has no meaning");
+    }
+    for (const std::string& need : pair.needs) {
+      if (!known_capability(need)) {
+        complain(target, fmt::format("needs '{}', which the lab cannot check", need));
+      }
     }
     if (pair.title.empty()) complain(target, "the title is empty");
     if (!pair.bind || !pair.reference) complain(target, "bind and reference are required");

@@ -71,6 +71,8 @@ std::optional<double> memory_ns(const Cost& cost, const Rates& rates) {
     case Cost::Level::cache:
       return time_ns(cost.read_bytes + cost.write_bytes,
                      rates[rates.backend() == BackendKind::cpu ? "llc_read" : "l2_read"]);
+    case Cost::Level::l1_cache:
+      return time_ns(cost.read_bytes + cost.write_bytes, rates["l1_read"]);
     case Cost::Level::host_link: {
       const auto in = time_ns(cost.read_bytes, rates["h2d_pinned"]);
       const auto out = time_ns(cost.write_bytes, rates["d2h_pinned"]);

@@ -20,7 +20,7 @@ struct Expectation {
   ExpectedValue ratio;
   std::optional<ExpectedValue> baseline_ns;   // on a GPU, where times repeat
   std::optional<ExpectedValue> optimized_ns;
-  std::string status;  // passed or no_gain
+  std::string status;  // passed, no_gain, or regressed where that was accepted
   std::map<std::string, std::int64_t> knobs;
   std::string run_id;  // provenance
   std::string commit;
@@ -37,7 +37,8 @@ class Expectations {
   const std::map<std::string, Expectation>& entries() const { return entries_; }
   const Expectation* find(const Result& result) const;
 
-  /// Records a passed or no_gain result of default knobs; others are left out.
+  /// Records a result that was verified, also a regressed one, which is then what to expect; others, and those of a
+  /// sweep, are left out.
   void record(const Result& result, const std::string& run_id, const std::string& commit,
               std::int64_t now);
   Expected<void> save(const std::string& folder) const;

@@ -169,7 +169,7 @@ void cross_check_traffic(Result& result, const Cost& cost) {
   MetricResult traffic{.baseline = (read->second.baseline + write->second.baseline) / declared,
                        .optimized = (read->second.optimized + write->second.optimized) / declared,
                        .unit = "x declared bytes"};
-  if (traffic.optimized < kMinTraffic) {
+  if (traffic.optimized < kMinTraffic && result.bound_by == "memory") {
     result.notes.push_back(fmt::format(
         "DRAM moved only {:.2f} of the declared bytes: caches held the rest, so the percentage of "
         "the ceiling overstates",

@@ -18,7 +18,9 @@ namespace {
 // synchronisation cost tens of microseconds, a sample takes milliseconds.
 constexpr double kEscapeRatio = 1.3;
 constexpr double kEscapeSlackNs = 300e3;
-constexpr int kEscapeStrikes = 3;
+// Work that escapes does so in every sample; a host that was not scheduled for a while does not.
+constexpr int kEscapeStrikes = 5;
+constexpr int kAlwaysRun = 3;  // blocks, however slow a side is
 constexpr std::int64_t kMaxRepetitions = 100000;
 constexpr std::int64_t kMaxSetBytes = std::int64_t{3} << 30;
 
@@ -35,11 +37,11 @@ class PairMeasurer {
   }
 
   Measurement run() {
-    if (!verify_fresh("verify")) return std::move(result_);
+    if (!verify_fresh("verify", 2)) return std::move(result_);
     for (auto& set : sets_) set->fill(random_.next());
     warm_up_and_calibrate();
     if (!measure_blocks()) return std::move(result_);
-    verify_fresh("verify again");
+    verify_fresh("verify again", 1);
     return std::move(result_);
   }
 
@@ -86,12 +88,17 @@ class PairMeasurer {
     return verdict.ok;
   }
 
-  bool verify_fresh(const std::string& phase) {
-    for (SideIndex side : {kBaseline, kOptimized}) {
-      report(phase, side);
-      const Verdict verdict =
-          verify_seeds(*sets_[0], sides_[0][side], {random_.next(), random_.next()});
-      if (!accept(verdict, side, phase == "verify" ? "before timing" : "after timing")) return false;
+  /// Both sides on fresh inputs in the same buffers, `rounds` times over.
+  bool verify_fresh(const std::string& phase, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      sets_[0]->fill(random_.next());
+      for (SideIndex side : {kBaseline, kOptimized}) {
+        report(phase, side);
+        const Verdict verdict = verifier_.run(*sets_[0], sides_[0][side], side);
+        if (!accept(verdict, side, phase == "verify" ? "before timing" : "after timing")) {
+          return false;
+        }
+      }
     }
     return true;
   }
@@ -112,9 +119,16 @@ class PairMeasurer {
     return timing.ns / static_cast<double>(repetitions);
   }
 
+  /// A sample of a block. Which side is the first to meet a set must not show, so an untimed run goes ahead.
+  double hot_sample(std::size_t set, SideIndex side) {
+    if (!single_run_) sample(set, side, 1);
+    return sample(set, side, result_.repetitions[side]);
+  }
+
   void watch_for_escape(const Timing& timing, SideIndex side) {
     // A flush queued ahead of a cold sample is in the wall time, too.
     if (backend_.kind() == BackendKind::cpu || options_.cold) return;
+    ++watched_[side];
     if (timing.wall_ns < kEscapeRatio * timing.ns + kEscapeSlackNs) return;
     escaped_[side].push_back(timing);
   }
@@ -132,6 +146,7 @@ class PairMeasurer {
         ++runs;
       }
       escaped_[side].clear();
+      watched_[side] = 0;
       std::int64_t repetitions = 1;
       if (!single_run_) {
         // A single cold-started run overstates short work: refine with a first guess. A disturbed refinement is
@@ -156,13 +171,18 @@ class PairMeasurer {
              checking_s;
     };
     const int planned = options_.fixed_blocks ? options_.fixed_blocks : options_.min_blocks;
+    // One of them is among the first blocks, which are run however slow a side is.
     std::set<int> checked;
+    if (options_.checked_blocks > 0) {
+      checked.insert(static_cast<int>(
+          random_.next_below(static_cast<std::uint64_t>(std::min(planned, kAlwaysRun)))));
+    }
     while (static_cast<int>(checked.size()) < std::min(options_.checked_blocks, planned)) {
       checked.insert(static_cast<int>(random_.next_below(static_cast<std::uint64_t>(planned))));
     }
     int attempted = 0;
     for (; !finished(attempted, elapsed_s()); ++attempted) {
-      const std::size_t first = static_cast<std::size_t>(attempted) % sets_.size();
+      const std::size_t first = static_cast<std::size_t>(2 * attempted) % sets_.size();
       const std::size_t second = (first + 1) % sets_.size();
       if (checked.contains(attempted)) {
         const auto check_begin = std::chrono::steady_clock::now();
@@ -175,7 +195,7 @@ class PairMeasurer {
       for (int i = 0; i < 4; ++i) {
         const SideIndex side = order[static_cast<std::size_t>(i)];
         double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
-        ns[i / 2] = sample(i < 2 ? first : second, side, result_.repetitions[side]);
+        ns[i / 2] = hot_sample(i < 2 ? first : second, side);
       }
       keep(block);
       if (!escape_ok()) return false;
@@ -212,7 +232,7 @@ class PairMeasurer {
       double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
       ns[i / 2] = sample(set, side, result_.repetitions[side]);
       if (i >= 2) continue;
-      if (!accept(judge_buffers(*sets_[set]), side, "output of a timed sample")) return false;
+      if (!accept(verifier_.judge(*sets_[set]), side, "output of a timed sample")) return false;
     }
     keep(block);
     return escape_ok();
@@ -242,7 +262,8 @@ class PairMeasurer {
 
   bool escape_ok() {
     for (SideIndex side : {kBaseline, kOptimized}) {
-      if (static_cast<int>(escaped_[side].size()) < kEscapeStrikes) continue;
+      const auto strikes = static_cast<int>(escaped_[side].size());
+      if (strikes < kEscapeStrikes || 2 * strikes < watched_[side]) continue;
       const Timing& timing = escaped_[side].back();
       result_.ok = false;
       result_.side = side_name(side);
@@ -259,7 +280,7 @@ class PairMeasurer {
     const auto kept = static_cast<int>(result_.blocks.size());
     if (options_.fixed_blocks) return attempted >= options_.fixed_blocks;
     if (attempted >= options_.max_blocks) return true;
-    if (attempted < 3) return false;  // never fewer, however slow a side is
+    if (attempted < kAlwaysRun) return false;
     if (elapsed_s > options_.budget_s) return true;
     if (kept < options_.min_blocks) return false;
     if (kept % 4 != 0) return false;
@@ -278,7 +299,9 @@ class PairMeasurer {
   std::vector<std::unique_ptr<BufferSet>> sets_;
   std::vector<std::vector<Side>> sides_;  // [set][side]
   bool single_run_ = false;
+  Verifier verifier_;
   std::vector<Timing> escaped_[2];
+  int watched_[2] = {0, 0};
   double ratio_ = 0;
   Measurement result_;
 };

@@ -25,7 +25,8 @@ struct Cost {
   double flops = 0;
   DType rate = DType::f32;  // the arithmetic the FLOPs run at
   enum class Unit { vector, matrix } unit = Unit::vector;  // FMA units or tensor cores
-  enum class Level { dram, cache, host_link } level = Level::dram;  // where the bytes come from
+  /// Where the bytes come from; `cache` is the last level that the sides share.
+  enum class Level { dram, cache, l1_cache, host_link } level = Level::dram;
 };
 
 /// The counter or fact that must move if the technique is what made the difference.

@@ -18,11 +18,17 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+/// False also where the system refuses to look: no right to, or no file can have that name.
+bool is_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "results.json", ignored);
+}
+
 std::vector<std::string> run_ids(const std::string& artifacts) {
   std::vector<std::string> ids;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(artifacts, ignored)) {
-    if (fs::exists(entry.path() / "results.json")) ids.push_back(entry.path().filename());
+    if (is_run(entry.path())) ids.push_back(entry.path().filename());
   }
   std::ranges::sort(ids);
   return ids;
@@ -56,8 +62,8 @@ Expected<RunFolder> RunFolder::find(const std::string& artifacts, const std::str
   const std::vector<std::string> ids = run_ids(artifacts);
   if (name == "latest" && !ids.empty()) return RunFolder(artifacts + "/" + ids.back());
   if (name == "previous" && ids.size() > 1) return RunFolder(artifacts + "/" + ids[ids.size() - 2]);
-  if (fs::exists(artifacts + "/" + name + "/results.json")) return RunFolder(artifacts + "/" + name);
-  if (fs::exists(name + "/results.json")) {
+  if (is_run(artifacts + "/" + name)) return RunFolder(artifacts + "/" + name);
+  if (is_run(name)) {
     std::string path = name;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     return RunFolder(path);
@@ -76,16 +82,12 @@ Expected<RunFolder> RunFolder::find(const std::string& artifacts, const std::str
 std::string RunFolder::run_id() const { return fs::path(path_).filename(); }
 
 Expected<void> RunFolder::save(const RunRecord& record) const {
-  const json document = to_json(record);
-  json manifest = document;
+  json manifest = to_json(record);
   manifest.erase("results");
   manifest.erase("ceilings");
-  // Arguments and paths may be any bytes; what is not UTF-8 must not end a run.
-  const auto text = [](const json& j) {
-    return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  };
-  if (auto ok = atomic_write_file(path_ + "/manifest.json", text(manifest)); !ok) return ok;
-  return atomic_write_file(path_ + "/results.json", text(document));
+  const std::string text = manifest.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  if (auto ok = atomic_write_file(path_ + "/manifest.json", text); !ok) return ok;
+  return atomic_write_file(path_ + "/results.json", json_text(record));
 }
 
 Expected<void> RunFolder::save_reports(const RunRecord& record) const {

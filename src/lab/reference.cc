@@ -1,10 +1,25 @@
 #include "lab/reference.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
+#include "core/threads.h"
 
 namespace gauntlet::lab {
+namespace {
+
+// Kept memory holds what the last inputs left there; references may add up from zero.
+template <class T>
+std::span<T> zeroed(HostArray<T>& array, std::size_t count) {
+  array.resize(count);
+  parallel_for(static_cast<std::int64_t>(count), [&](std::int64_t begin, std::int64_t end) {
+    std::fill(array.data() + begin, array.data() + end, T{});
+  });
+  return array;
+}
+
+}  // namespace
 
 double Rounding::bound() const {
   const double u_operands = operands == DType::f32 || operands == DType::f64
@@ -31,28 +46,26 @@ std::span<unsigned char> Reference::exact_bytes(const std::string& name,
   check(size_of(output.type) == element_bytes, "exact() of another element size: " + name);
   ExpectedOutput& expected = outputs_[name];
   expected.compare = ExpectedOutput::Compare::exact;
-  expected.bytes.resize(static_cast<std::size_t>(output.count) * element_bytes);
-  return expected.bytes;
+  return zeroed(expected.bytes, static_cast<std::size_t>(output.count) * element_bytes);
 }
 
 std::span<double> Reference::values(const std::string& name, Rounding rounding) {
   ExpectedOutput& expected = outputs_[name];
   expected.rounding = rounding;
-  expected.values.resize(static_cast<std::size_t>(declared(name).count));
-  return expected.values;
+  return zeroed(expected.values, static_cast<std::size_t>(declared(name).count));
 }
 
 std::span<double> Reference::magnitudes(const std::string& name) {
   ExpectedOutput& expected = outputs_[name];
   check(!expected.values.empty(), "magnitudes() before values() or rows(): " + name);
-  expected.magnitudes.resize(expected.values.size());
-  return expected.magnitudes;
+  return zeroed(expected.magnitudes, expected.values.size());
 }
 
 std::span<double> Reference::rows(const std::string& name, std::int64_t row_length,
                                   std::vector<std::int64_t> rows, Rounding rounding) {
   const std::int64_t count = declared(name).count;
   check(row_length > 0 && count % row_length == 0, "rows() with a length that does not divide: " + name);
+  check(!rows.empty(), "rows() without a row compares nothing: " + name);
   for (std::int64_t row : rows) {
     check(row >= 0 && row < count / row_length, "rows() names a row outside of the output: " + name);
   }
@@ -60,11 +73,11 @@ std::span<double> Reference::rows(const std::string& name, std::int64_t row_leng
   expected.rounding = rounding;
   expected.row_length = row_length;
   expected.rows = std::move(rows);
-  expected.values.resize(expected.rows.size() * static_cast<std::size_t>(row_length));
-  return expected.values;
+  return zeroed(expected.values, expected.rows.size() * static_cast<std::size_t>(row_length));
 }
 
 std::vector<std::int64_t> Reference::stratified(std::int64_t count, std::int64_t stride) {
+  check(stride > 0, "stratified() with a stride of nothing");
   std::vector<std::int64_t> chosen;
   for (std::int64_t begin = 0; begin < count; begin += stride) {
     const std::int64_t height = std::min(stride, count - begin);

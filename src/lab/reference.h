@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/host_array.h"
 #include "core/random.h"
 
 namespace gauntlet::lab {
@@ -31,19 +32,22 @@ struct ExpectedOutput {
   Rounding rounding = {};
   std::vector<std::int64_t> rows = {};  // empty: all elements
   std::int64_t row_length = 0;
-  std::vector<double> values = {};      // rounded: [elements] or [rows, row_length]
-  std::vector<double> magnitudes = {};  // Σ|terms| of each value; empty: |value|
-  std::vector<unsigned char> bytes = {};  // exact
+  HostArray<double> values = {};        // rounded: [elements] or [rows, row_length]
+  HostArray<double> magnitudes = {};    // Σ|terms| of each value; empty: |value|
+  HostArray<unsigned char> bytes = {};  // exact
 };
 
 class Reference {
  public:
   explicit Reference(std::uint64_t seed) : random_(seed) {}
 
+  /// Starts over for other inputs; the memory of the expected values is kept.
+  void restart(std::uint64_t seed) { random_ = Random(seed); }
+
   /// Declares the number of elements of an output (the lab does this before calling the pair).
   void declare(const std::string& name, DType type, std::int64_t count);
 
-  /// Every element, bit for bit.
+  /// Every element, bit for bit. What these functions return starts as zeros.
   template <class T>
   std::span<T> exact(const std::string& name) {
     auto raw = exact_bytes(name, sizeof(T));

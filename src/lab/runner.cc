@@ -35,6 +35,24 @@ std::vector<BackendKind> backends_for(const Target& target, BackendChoice choice
   return {gpu_fits || !target.has(BackendKind::cpu) ? BackendKind::cuda : BackendKind::cpu};
 }
 
+/// Reads what a worker answered. Nothing where it does not fit: a pair can write into the pipe, too.
+template <class Read>
+auto read_answer(const json& answer, Read read) -> Expected<decltype(read(answer))> {
+  try {
+    return read(answer);
+  } catch (const json::exception& error) {
+    return Error{fmt::format("reported a result that cannot be read: {}", error.what())};
+  }
+}
+
+Expected<Measurement> read_measurement(const json& answer) {
+  auto measurement = read_answer(answer, measurement_from_json);
+  if (measurement && measurement->ok && measurement->blocks.empty()) {
+    return Error{"reported a result that cannot be read: it has no blocks"};
+  }
+  return measurement;
+}
+
 std::uint64_t fresh_seed() {
   std::random_device device;
   return (static_cast<std::uint64_t>(device()) << 32) | device();
@@ -106,16 +124,23 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
           [&](const std::string& line) {
             const json message = json::parse(line, nullptr, false);
             if (!message.is_object() || !message.contains("type")) return;
-            if (message["type"] == "progress") {
+            const json& type = message["type"];
+            const auto text = [&](const char* field) {
+              const auto found = message.find(field);
+              return found != message.end() && found->is_string() ? found->get<std::string>() : "";
+            };
+            if (type == "progress") {
+              const auto ratio = message.find("ratio");
               if (progress) {
-                progress({.phase = message.value("phase", ""),
-                          .side = message.value("side", ""),
-                          .ratio = message.value("ratio", 0.0),
+                progress({.phase = text("phase"),
+                          .side = text("side"),
+                          .ratio = ratio != message.end() && ratio->is_number() ? ratio->get<double>() : 0,
                           .process = process});
               }
-            } else if (message["type"] == "error") {
-              error = message.value("reason", "unknown error");
-            } else {
+            } else if (type == "error") {
+              error = text("reason");
+              if (error.empty()) error = "unknown error";
+            } else if (type == "measurement" || type == "profile" || type == "ceilings") {
               reply.answer = message;
             }
           },
@@ -176,11 +201,11 @@ void Runner::profile(Result& result, const PlanItem& item, Evidence& evidence,
   }
   if (progress) progress({.phase = "profile"});
   const Reply reply = ask(request, log_name, {}, 0);
-  if (reply.answer) {
-    evidence.profile = profile_outcome_from_json(*reply.answer);
-  } else {
-    evidence.profile = ProfileOutcome{.why_not = "the profiling process failed: " + reply.reason};
-  }
+  const Expected<ProfileOutcome> outcome =
+      reply.answer ? read_answer(*reply.answer, profile_outcome_from_json) : Error{reply.reason};
+  evidence.profile =
+      outcome ? *outcome
+              : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
 }
 
 Result Runner::run(const PlanItem& item, const std::optional<Ceilings>& ceilings,
@@ -223,7 +248,12 @@ Result Runner::run(const PlanItem& item, const std::optional<Ceilings>& ceilings
       stop_at(reply);
       return result;
     }
-    evidence.processes.push_back(measurement_from_json(*reply.answer));
+    Expected<Measurement> measurement = read_measurement(*reply.answer);
+    if (!measurement) {
+      stop_at({.status = Status::crashed, .reason = measurement.error().message});
+      return result;
+    }
+    evidence.processes.push_back(std::move(*measurement));
     if (!evidence.processes.back().ok) break;
   }
   if (options_.profile != ProfileLevel::none && evidence.processes.back().ok) {
@@ -238,7 +268,9 @@ Expected<Ceilings> Runner::measure_ceilings(BackendKind backend, const ProgressC
   const Reply reply = ask({.task = WorkerRequest::Task::ceilings, .backend = backend},
                           fmt::format("logs/ceilings-{}.log", name_of(backend)), progress, 0);
   if (!reply.answer) return Error{"ceilings could not be measured: " + reply.reason};
-  return ceilings_from_json(reply.answer->at("ceilings"));
+  const auto ceilings = read_answer(
+      *reply.answer, [](const json& answer) { return ceilings_from_json(answer.at("ceilings")); });
+  return ceilings ? *ceilings : Error{"ceilings could not be measured: " + ceilings.error().message};
 }
 
 }  // namespace gauntlet::lab

@@ -1,7 +1,9 @@
 #include "lab/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/random.h"
@@ -16,6 +18,24 @@ double quantile(std::vector<double>& values, double q) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(position),
                    values.end());
   return values[position];
+}
+
+/// The 97.5% quantile of Student's t.
+double student(std::size_t degrees) {
+  constexpr std::array kTable = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                 2.447,  2.365, 2.306, 2.262, 2.228};
+  return degrees <= kTable.size() ? kTable[degrees - 1]
+                                  : 1.96 + 2.65 / static_cast<double>(degrees);
+}
+
+/// 95% interval of the mean of values that are normal.
+Estimate student_interval(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (double value : values) squares += (value - mean) * (value - mean);
+  const double half = student(values.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  return {.median = mean, .lo = mean - half, .hi = mean + half};
 }
 
 }  // namespace
@@ -67,11 +87,21 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
     medians.push_back(*middle);
   }
   const double lo = quantile(medians, 0.025), hi = quantile(medians, 0.975);
-  const auto count = static_cast<double>(groups.size());
-  const double widen = groups.size() > 1 ? std::sqrt(count / (count - 1)) : 1;
+  // Both intervals as logarithms relative to the median.
+  double below = std::log(lo / center), above = std::log(hi / center);
+  if (groups.size() > 1) {
+    const auto count = static_cast<double>(groups.size());
+    const double widen = std::sqrt(count / (count - 1));
+    std::vector<double> of_processes;
+    for (const auto& group : groups) of_processes.push_back(std::log(median(group) / center));
+    const Estimate processes_alone = student_interval(of_processes);
+    below = std::min(below * widen, processes_alone.lo);
+    above = std::max(above * widen, processes_alone.hi);
+  }
+  // The bootstrap takes the upper of two middle values, so its interval may just miss a median between them.
   return {.median = center,
-          .lo = center * std::pow(std::min(1.0, lo / center), widen),
-          .hi = center * std::pow(std::max(1.0, hi / center), widen)};
+          .lo = center * std::exp(std::min(below, 0.0)),
+          .hi = center * std::exp(std::max(above, 0.0))};
 }
 
 double relative_half_width(const Estimate& estimate) {

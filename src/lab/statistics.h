@@ -29,10 +29,13 @@ using ProcessBlocks = std::vector<Block>;
 /// What is estimated from a set of blocks.
 using BlockStatistic = std::function<double(const Block&)>;
 
-/// Median of a statistic over all blocks with a 95% interval from a two-level bootstrap: processes are drawn with
-/// replacement, then blocks within each. With P processes the interval is widened by sqrt(P/(P-1)), which undoes the
-/// bootstrap's known bias for few clusters. Times and ratios are positive and vary by factors, so it is widened on a
-/// logarithmic scale: on a linear one a noisy ratio of 20 would reach down to 0.
+/// Median of a statistic over all blocks with a 95% interval: the hull of two. One is a two-level bootstrap:
+/// processes are drawn with replacement, then blocks within each, and the interval of P processes is widened by
+/// sqrt(P/(P-1)), which undoes the bootstrap's known bias for few clusters. The other is Student's over the medians
+/// of the processes: three processes cannot show by resampling how far the next one may be off, and where they differ
+/// more than their blocks the bootstrap alone covers the truth only four times in five. One process has no second.
+/// Times and ratios are positive and vary by factors, so both work on logarithms: on a linear scale a noisy ratio
+/// of 20 would reach down to 0.
 Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatistic& statistic,
                   std::uint64_t seed);
 

@@ -163,7 +163,7 @@ Expected<std::vector<StoredResult>> RunStore::history(const std::string& id_glob
                 "select r.run_id, started_at, commit_id, id, backend, status, speedup, speedup_lo,"
                 " speedup_hi, baseline_ns, optimized_ns from results r join runs using(run_id)"
                 " where id glob ?1 and (?2 = '' or backend = ?2) and sweep = ''"
-                " order by id, backend, started_at desc limit ?3")
+                " order by id, backend, started_at desc, r.run_id desc limit ?3")
           .bind(id_glob)
           .bind(backend)
           .bind(std::int64_t{limit})

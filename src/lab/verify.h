@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,26 @@ struct Verdict {
   double checked_percent = 100;
 };
 
-/// Judges the current content of a set's buffers.
-Verdict judge_buffers(const BufferSet& set);
+/// Judges what sides leave in their buffers. Keeps host memory between checks, since large buffers are read back
+/// many times.
+class Verifier {
+ public:
+  /// Judges the current content of a set's buffers.
+  Verdict judge(const BufferSet& set);
 
-/// Runs a side on a set whose outputs were poisoned, and judges it.
-Verdict verify_run(BufferSet& set, const Side& side);
+  /// Runs a side on a set whose outputs were poisoned, and judges it. When the same side ran on other inputs of the
+  /// same set before, a failure is explained: an answer kept from before, or code right for the first inputs only.
+  Verdict run(BufferSet& set, const Side& side, SideIndex index);
 
-/// Runs a side on a set with one seed after another (its inputs change under it) and explains what a failure on a
-/// later seed means: an answer kept from before, or code that is right for the first inputs only.
-Verdict verify_seeds(BufferSet& set, const Side& side, const std::vector<std::uint64_t>& seeds);
+  /// Forgets earlier runs: what comes next are first inputs again.
+  void forget() { previous_.clear(); }
+
+ private:
+  std::span<const unsigned char> read_back(const BufferSet& set, std::size_t buffer);
+  std::uint64_t hash_outputs(const BufferSet& set);
+
+  HostArray<unsigned char> scratch_;
+  std::map<int, std::uint64_t> previous_;  // output hash by side
+};
 
 }  // namespace gauntlet::lab

@@ -153,6 +153,15 @@ int run_ceilings(const WorkerRequest& request) {
   return 0;
 }
 
+/// Named numbers. JSON has no NaN and no infinity: what arrives as null was no number and is left out.
+std::map<std::string, double> numbers(const json& j) {
+  std::map<std::string, double> result;
+  for (const auto& [name, value] : j.items()) {
+    if (!value.is_null()) result[name] = value.get<double>();
+  }
+  return result;
+}
+
 }  // namespace
 
 json to_json(const WorkerRequest& r) {
@@ -230,14 +239,14 @@ Measurement measurement_from_json(const json& j) {
   m.reason = j.at("reason");
   m.side = j.at("side");
   for (const json& b : j.at("blocks")) {
-    m.blocks.push_back({.baseline_ns = {b[0], b[3]}, .optimized_ns = {b[1], b[2]}});
+    m.blocks.push_back({.baseline_ns = {b.at(0), b.at(3)}, .optimized_ns = {b.at(1), b.at(2)}});
   }
   for (int side : {0, 1}) {
-    m.repetitions[side] = j.at("repetitions")[side];
+    m.repetitions[side] = j.at("repetitions").at(side);
     // JSON has no infinity: an unbounded error arrives as null.
-    const json& error = j.at("side_error")[side];
+    const json& error = j.at("side_error").at(side);
     m.side_error[side] = error.is_null() ? INFINITY : error.get<double>();
-    m.facts[side] = j.at("facts")[side].get<std::map<std::string, double>>();
+    m.facts[side] = numbers(j.at("facts").at(side));
   }
   const json& error = j.at("max_error");
   m.verification = {.max_error = error.is_null() ? INFINITY : error.get<double>(),
@@ -258,10 +267,10 @@ Measurement measurement_from_json(const json& j) {
 
 ProfileOutcome profile_outcome_from_json(const json& j) {
   ProfileOutcome outcome;
-  outcome.counters[kBaseline] = j.at("baseline").get<std::map<std::string, double>>();
-  outcome.counters[kOptimized] = j.at("optimized").get<std::map<std::string, double>>();
-  outcome.facts[kBaseline] = j.at("baseline_facts").get<std::map<std::string, double>>();
-  outcome.facts[kOptimized] = j.at("optimized_facts").get<std::map<std::string, double>>();
+  outcome.counters[kBaseline] = numbers(j.at("baseline"));
+  outcome.counters[kOptimized] = numbers(j.at("optimized"));
+  outcome.facts[kBaseline] = numbers(j.at("baseline_facts"));
+  outcome.facts[kOptimized] = numbers(j.at("optimized_facts"));
   outcome.why_not = j.at("why_not");
   outcome.trace_error = j.at("trace_error");
   return outcome;

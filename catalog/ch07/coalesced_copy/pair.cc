@@ -18,9 +18,9 @@ lab::Pair<Params> pair() {
   return {
       .title = "strided → adjacent lanes, adjacent words (CPU: stride → unit stride)",
       .technique = "coalescing",
-      .knobs = {{.name = "rows", .cpu = 4096, .cuda = 1 << 21, .multiple_of = 256,
+      .knobs = {{.name = "rows", .cpu = 2048, .cuda = 1 << 21, .min = 256, .multiple_of = 256,
                  .help = "rows of the matrix; on a GPU one thread of the baseline copies one row"},
-                {.name = "columns", .cpu = 4096, .cuda = 32, .multiple_of = 32,
+                {.name = "columns", .cpu = 4000, .cuda = 32,
                  .help = "words per row"}},
       .cpu = lab::BackendFacts{
           .claim = "Walking memory in address order uses every byte of each cache line and page "

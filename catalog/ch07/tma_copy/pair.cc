@@ -26,13 +26,14 @@ lab::Pair<Params> pair() {
                  .help = "words to copy; bulk copies move multiples of 16 bytes"}},
       .cuda =
           lab::BackendFacts{
-              .claim = "One thread per block keeps tens of KiB in flight with a handful of "
-                       "instructions; where per-thread copies already reach the DRAM limit, the "
+              .claim = "One thread moves a tile of 4 KiB with two instructions and no registers; "
+                       "where per-thread copies already reach the DRAM limit, as on Hopper, the "
                        "instructions are all that is saved.",
               .cost = cost,
               .witness =
-                  lab::Witness::counter("smsp__inst_executed.sum", lab::Witness::Moves::falls, 10,
-                                        "warp instructions executed")},
+                  lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
+                                        lab::Witness::Moves::falls, 10,
+                                        "load instructions executed by warps")},
       .bind =
           [](lab::Binder& b) {
             const auto count = b.knob("count");

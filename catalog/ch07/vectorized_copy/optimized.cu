@@ -1,5 +1,4 @@
-// The same grid-stride loop over float4: a warp's load asks for 512 bytes. At most three floats are
-// left over, and the first threads copy them.
+// A thread per four floats: the same warp's load asks for 512 bytes.
 #include <cuda_runtime.h>
 
 #include "catalog/ch07/vectorized_copy/pair.h"
@@ -12,24 +11,22 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kLanes = sizeof(float4) / sizeof(float);
 
-__global__ void __launch_bounds__(kThreads, 2048 / kThreads) copy_float4s(Params p) {
-  const auto* in = reinterpret_cast<const float4*>(p.in);
-  auto* out = reinterpret_cast<float4*>(p.out);
-  const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const std::int64_t threads = std::int64_t{gridDim.x} * kThreads;
+__global__ void __launch_bounds__(kThreads) copy_float4s(Params p) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::int64_t vectors = p.count / kLanes;
-  for (std::int64_t i = thread; i < vectors; i += threads) out[i] = in[i];
-
-  const std::int64_t rest = vectors * kLanes + thread;
-  if (rest < p.count) p.out[rest] = p.in[rest];
+  if (i < vectors) reinterpret_cast<float4*>(p.out)[i] = reinterpret_cast<const float4*>(p.in)[i];
+  // The last thread takes what does not fill a vector.
+  if (i == vectors) {
+    for (std::int64_t rest = vectors * kLanes; rest < p.count; ++rest) p.out[rest] = p.in[rest];
+  }
 }
 
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
-  // As many threads as the GPU holds at once.
-  const auto blocks = static_cast<unsigned>(cuda.num_sms * (cuda.max_threads_per_sm / kThreads));
-  return [p, blocks, stream = cuda.stream] {
+  return [p, stream = cuda.stream] {
+    const std::int64_t threads = p.count / kLanes + 1;
+    const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
     for (std::int64_t pass = 0; pass < p.passes; ++pass) {
       copy_float4s<<<blocks, kThreads, 0, stream>>>(p);
       cuda_check(cudaGetLastError());

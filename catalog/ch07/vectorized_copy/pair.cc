@@ -14,7 +14,7 @@ lab::Cost cost(const lab::Knobs& knobs) {
 
 lab::Cost cache_cost(const lab::Knobs& knobs) {
   lab::Cost in_cache = cost(knobs);
-  in_cache.level = lab::Cost::Level::cache;
+  in_cache.level = lab::Cost::Level::l1_cache;
   return in_cache;
 }
 
@@ -38,8 +38,8 @@ lab::Pair<Params> pair() {
                                                "instructions per run")},
       .cuda =
           lab::BackendFacts{
-              .claim = "With one load in flight per thread, 4-byte accesses cannot cover the "
-                       "latency of DRAM; 16-byte accesses keep four times the bytes in flight.",
+              .claim = "With one load per thread, 4-byte accesses cannot cover the latency of "
+                       "DRAM; 16-byte accesses keep four times the bytes in flight.",
               .cost = cost,
               .witness = lab::Witness::counter(
                   "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",

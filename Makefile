@@ -1,0 +1,38 @@
+# The two commands: `make demo` shows what this is, `make test` proves it. Both do all set-up.
+.PHONY: build demo test sanitize gpu-check format clean
+
+JOBS ?= $(shell nproc)
+BUILD = build/release
+GAUNTLET = $(BUILD)/gauntlet
+
+build: setup-build
+	@tools/build.sh release gauntlet
+
+demo: build
+	$(GAUNTLET) run --suite quick --artifacts-dir artifacts
+
+# All tests; the report's in a real browser, too.
+test: setup-test
+	@tools/build.sh release all
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE "gpu|slow"
+
+# The CPU tests under clang's sanitizers.
+sanitize: setup-sanitize
+	@tools/build.sh asan tests
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
+	@tools/build.sh tsan tests
+	ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
+
+# Every GPU test and every CUDA target in one go, with a record of the sources it covered. Needs a GPU.
+gpu-check: setup-build
+	@tools/build.sh release all
+	tools/gpu_check.sh $(BUILD)
+
+setup-%:
+	@tools/setup.sh $*
+
+format:
+	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format-19 -i
+
+clean:
+	rm -rf build

@@ -1,0 +1,28 @@
+#!/bin/bash
+# Runs every GPU test and every CUDA target and writes tests/gpu/record.json: the machine, what passed, and the hashes of
+# the device sources it covered. A test without GPU checks that the committed record still matches the sources.
+#   tools/gpu_check.sh <build folder> [<record>]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?say which build folder}
+record=${2:-tests/gpu/record.json}
+artifacts=$(mktemp -d)
+trap 'rm -rf "$artifacts"' EXIT
+
+status=0
+for program in core_test lab_test whole_test; do
+  echo "gpu-check: $program"
+  "$build/tests/$program" --gtest_brief=1 --gtest_filter='*gpu*:*Gpu*:*Cuda*:*Cublas*:*Nvml*:*cuda*' \
+    --gtest_output="json:$artifacts/$program.json" || status=1
+done
+echo "gpu-check: all CUDA targets"
+"$build/gauntlet" run --suite all --backend cuda --profile minimal --artifacts-dir "$artifacts" \
+  ${GPU_CHECK_RUN_OPTIONS:-} || status=1
+
+mkdir -p "$(dirname "$record")"
+tools/source_hashes.sh > "$artifacts/hashes"
+"$build/gauntlet" report --artifacts-dir "$artifacts" --print > "$(dirname "$record")/report.md"
+tools/write_gpu_record.sh "$artifacts" "$status" > "$record"
+cp -r "$artifacts"/2* "${GPU_CHECK_KEEP:-$artifacts}/" 2>/dev/null || true
+echo "gpu-check: wrote $record (status $status)"
+exit $status
