@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,14 @@ struct WrongUse {
   std::string arguments;
   std::string sentence;  // part of it
 };
+void PrintTo(const WrongUse& use, std::ostream* out) { *out << use.arguments; }
+
+std::string test_name(const testing::TestParamInfo<WrongUse>& info) {
+  std::string name = info.param.arguments;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
 class WrongUseOf : public testing::TestWithParam<WrongUse> {};
 
 TEST_P(WrongUseOf, the_program_costs_one_sentence_and_writes_nothing) {
@@ -128,7 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"report", "make one with 'gauntlet run'"},
         WrongUse{"list --tga memory", "did you mean '--tag'?"},
         WrongUse{"expectations imprt", "did you mean 'import'?"},
-        WrongUse{"new ch07/x", "there is no folder 'catalog' here"}));
+        WrongUse{"new ch07/x", "there is no folder 'catalog' here"}),
+    test_name);
 
 TEST(Help, of_every_command_has_an_example) {
   const Here here;

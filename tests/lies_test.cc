@@ -77,7 +77,7 @@ void expect_answers(const LiesRun& run, const Answers& answers) {
 std::vector<std::string> quick(const std::string& backend, const std::string& timeout_s,
                                const std::string& memory_gib) {
   return {"--targets",    "lies", "--backend", backend,   "--repeat",       "1",
-          "--iterations", "4",    "--timeout", timeout_s, "--memory-limit", memory_gib};
+          "--iterations", "12",   "--timeout", timeout_s, "--memory-limit", memory_gib};
 }
 
 TEST(LiesOnCpu, are_all_found_in_one_run_that_goes_on) {
@@ -99,7 +99,7 @@ TEST(LiesOnCpu, are_all_found_in_one_run_that_goes_on) {
        {"writes_past_output", {"wrong", "wrote outside of its buffers: past the end of 'out'"}},
        {"leaves_unwritten", {"wrong", "left part of its output unwritten: out[24576]"}},
        {"returns_nan", {"wrong", "returned NaN at out[16384]"}},
-       {"witness_still", {"no_gain", "the witness did not move: passes went from 8 to 8"}},
+       {"witness_still", {"no_gain", "the witness did not move: passes went from 32 to 32"}},
        {"crashes", {"crashed", crash}},
        {"exits", {"crashed", exit}},
        {"hangs", {"timed_out", "did not finish within 5 s"}},

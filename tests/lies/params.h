@@ -10,7 +10,7 @@ struct Params {
   std::int64_t count;
 };
 
-/// How often a slow side repeats what a fast one does once.
-inline constexpr int kSlowPasses = 8;
+/// How often a slow side repeats what a fast one does once: often enough that no disturbance hides it.
+inline constexpr int kSlowPasses = 32;
 
 }  // namespace gauntlet::lies
