@@ -45,6 +45,8 @@ class HostArray {
 
   T* data() { return data_; }
   const T* data() const { return data_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T& operator[](std::size_t index) { return data_[index]; }
