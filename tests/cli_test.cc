@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"run --targets ch07 --format xml", "'xml' is not one of text and json"},
         WrongUse{"run --suite quik", "there is no suite 'quik', did you mean 'quick'?"},
         WrongUse{"run --targets ch07:coalesced_copy --set row=256", "did you mean 'rows'?"},
-        WrongUse{"run --targets ch07:coalesced_copy --set rows=5", "must be a multiple of 256"},
+        WrongUse{"run --targets ch07:coalesced_copy --set rows=300", "must be a multiple of 256"},
         WrongUse{"run --targets ch07:coalesced_copy --set rows=0", "must be between"},
         WrongUse{"run --targets ch07:coalesced_copy --set rows", "--set takes key=value"},
         WrongUse{"run --targets ch07:coalesced_copy --sweep rows=256,x", "not a whole number"},

@@ -76,7 +76,7 @@ void expect_answers(const LiesRun& run, const Answers& answers) {
 
 std::vector<std::string> quick(const std::string& backend, const std::string& timeout_s,
                                const std::string& memory_gib) {
-  return {"--targets",    "lies", "--backend", backend,   "--repeat",       "1",
+  return {"--targets",    "lies", "--backend", backend,   "--repeat",       "3",
           "--iterations", "12",   "--timeout", timeout_s, "--memory-limit", memory_gib};
 }
 
@@ -115,7 +115,7 @@ TEST(LiesOnCpu, are_all_found_in_one_run_that_goes_on) {
 
 TEST(LiesOnCpu, equal_sides_have_no_gain) {
   const LiesRun run(
-      {"--targets", "lies:equal_sides", "--backend", "cpu", "--repeat", "2", "--iterations", "24"});
+      {"--targets", "lies:equal_sides", "--backend", "cpu", "--repeat", "3", "--iterations", "24"});
   EXPECT_EQ(run.outcome.code, 0) << run.outcome.err;
   expect_answers(run, {{"equal_sides", {"no_gain", "does not clear 1.02"}}});
 }
