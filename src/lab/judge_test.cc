@@ -277,6 +277,9 @@ TEST_F(Judge, does_not_let_another_goal_be_bought_with_speed) {
 TEST_F(Judge, notes_where_caches_held_the_declared_bytes_back) {
   set_counter("dram__bytes_read.sum", 2000, 500);
   set_counter("dram__bytes_write.sum", 2000, 500);
+  evidence_.ceilings =
+      Ceilings{.backend = BackendKind::cuda,
+               .values = {{"dram_copy", {.value = 4}}, {"fma_f32", {.value = 1e9}}}};
   const Result result = judged();
   EXPECT_DOUBLE_EQ(result.metrics.at("dram_traffic").baseline, 1.0);
   EXPECT_DOUBLE_EQ(result.metrics.at("dram_traffic").optimized, 0.25);

@@ -47,41 +47,46 @@ class Measure : public testing::Test {
                       const MeasureOptions& options) {
     return measure(twice_target(baseline, optimized), options);
   }
-  /// The samples of the last blocks, four each.
+  /// The samples of the last blocks that count, four each; ahead of each goes a run that does not.
   std::vector<Sample> last_blocks(std::size_t blocks) const {
-    EXPECT_GE(backend_.samples.size(), 4 * blocks);
-    return {backend_.samples.end() - static_cast<std::ptrdiff_t>(4 * blocks),
-            backend_.samples.end()};
+    EXPECT_GE(backend_.samples.size(), 8 * blocks);
+    std::vector<Sample> counted;
+    for (std::size_t i = backend_.samples.size() - 8 * blocks; i < backend_.samples.size(); i += 2) {
+      EXPECT_EQ(backend_.samples[i].runs, 1);
+      EXPECT_EQ(backend_.samples[i].side, backend_.samples[i + 1].side);
+      EXPECT_EQ(backend_.samples[i].params, backend_.samples[i + 1].params);
+      counted.push_back(backend_.samples[i + 1]);
+    }
+    return counted;
   }
 
   FakeBackend backend_;
 };
 
-TEST_F(Measure, takes_blocks_in_abba_order) {
-  const Measurement m = measure(taking(3e6), taking(2e6), quick(5));
+TEST_F(Measure, takes_blocks_in_abba_order_and_lets_either_side_begin) {
+  const Measurement m = measure(taking(3e6), taking(2e6), quick(20));
   ASSERT_TRUE(m.ok) << m.reason;
-  const auto samples = last_blocks(5);
+  const auto samples = last_blocks(20);
+  std::set<int> began;
   for (std::size_t i = 0; i < samples.size(); i += 4) {
-    EXPECT_EQ(samples[i].side, kBaseline);
-    EXPECT_EQ(samples[i + 1].side, kOptimized);
-    EXPECT_EQ(samples[i + 2].side, kOptimized);
-    EXPECT_EQ(samples[i + 3].side, kBaseline);
+    EXPECT_EQ(samples[i].side, samples[i + 3].side);
+    EXPECT_EQ(samples[i + 1].side, samples[i + 2].side);
+    EXPECT_NE(samples[i].side, samples[i + 1].side);
+    began.insert(samples[i].side);
   }
+  EXPECT_EQ(began, (std::set<int>{kBaseline, kOptimized}));
 }
 
 TEST_F(Measure, rotates_the_inputs_and_gives_both_sides_the_same) {
   ASSERT_TRUE(measure(taking(3e6), taking(2e6), quick(6)).ok);
   const auto samples = last_blocks(6);
-  std::vector<const void*> first, second;
-  for (std::size_t i = 0; i < samples.size(); i += 4) {
+  std::vector<const void*> sets;
+  for (std::size_t i = 0; i < samples.size(); i += 2) {
     EXPECT_EQ(samples[i].params, samples[i + 1].params);
-    EXPECT_EQ(samples[i + 2].params, samples[i + 3].params);
-    first.push_back(samples[i].params);
-    second.push_back(samples[i + 2].params);
+    sets.push_back(samples[i].params);
   }
-  EXPECT_EQ(std::set<const void*>(first.begin(), first.end()).size(), 3u);
-  for (std::size_t i = 0; i + 1 < first.size(); ++i) EXPECT_EQ(second[i], first[i + 1]);
-  for (std::size_t i = 0; i + 3 < first.size(); ++i) EXPECT_EQ(first[i], first[i + 3]);
+  EXPECT_EQ(std::set<const void*>(sets.begin(), sets.begin() + 3).size(), 3u);
+  for (std::size_t i = 0; i + 3 < sets.size(); ++i) EXPECT_EQ(sets[i], sets[i + 3]);
 }
 
 TEST_F(Measure, reports_the_time_of_one_run) {
@@ -101,7 +106,8 @@ TEST_F(Measure, keeps_the_times_of_each_half_apart) {
   const auto growing = [&](const TwiceParams&) { backend_.spend(1e3 * ++step); };
   const Measurement m = measure(taking(2e6, growing), taking(2e6), quick(1));
   ASSERT_EQ(m.blocks.size(), 1u);
-  EXPECT_DOUBLE_EQ(m.blocks[0].baseline_ns[1] - m.blocks[0].baseline_ns[0], 1e3);
+  // The run ahead of the second sample grows it, too.
+  EXPECT_DOUBLE_EQ(m.blocks[0].baseline_ns[1] - m.blocks[0].baseline_ns[0], 2e3);
   EXPECT_EQ(m.blocks[0].optimized_ns[0], m.blocks[0].optimized_ns[1]);
 }
 
@@ -199,7 +205,11 @@ TEST_F(Measure, warms_up_each_side_as_often_as_told) {
   MeasureOptions options = quick(1);
   options.warmup_runs = 7;
   measure(taking(2e6), taking(1e6), options);
-  EXPECT_EQ(backend_.samples.size(), 7u + 7u + 4u);
+  EXPECT_EQ(backend_.samples.size(), 7u + 7u + 8u);
+  backend_.samples.clear();
+  options.warmup_runs = 0;
+  measure(taking(2e6), taking(1e6), options);
+  EXPECT_EQ(backend_.samples.size(), 3u + 3u + 8u) << "every set is met once before it counts";
 }
 
 TEST_F(Measure, refuses_a_wrong_side_before_anything_is_timed) {
@@ -217,7 +227,7 @@ TEST_F(Measure, refuses_a_wrong_side_before_anything_is_timed) {
 
 TEST_F(Measure, verifies_again_after_timing) {
   int calls = 0;
-  const auto late = [&](const TwiceParams& p) { p.out[0] += ++calls > 2 + 1 + 6 ? 1.0f : 0.0f; };
+  const auto late = [&](const TwiceParams& p) { p.out[0] += ++calls > 2 + 3 + 3 * 4 ? 1.0f : 0.0f; };
   const Measurement m = measure(taking(1e6), taking(1e6, late), quick(3));
   EXPECT_FALSE(m.ok);
   EXPECT_EQ(m.blocks.size(), 3u);
@@ -230,8 +240,8 @@ TEST_F(Measure, counts_its_checks_and_keeps_the_error_of_each_side) {
   options.checked_blocks = 2;
   const Measurement m = measure(taking(1e6), taking(1e6, round), options);
   ASSERT_TRUE(m.ok) << m.reason;
-  // Both sides before and after, and both in each checked block.
-  EXPECT_EQ(m.verification.checks, 2 + 2 * 2 + 2);
+  // Both sides on two seeds before and one after, and both in each checked block.
+  EXPECT_EQ(m.verification.checks, 2 * 2 + 2 * 2 + 2);
   EXPECT_EQ(m.side_error[kBaseline], 0);
   EXPECT_GT(m.side_error[kOptimized], 0);
   EXPECT_EQ(m.verification.max_error, m.side_error[kOptimized]);
@@ -240,7 +250,7 @@ TEST_F(Measure, counts_its_checks_and_keeps_the_error_of_each_side) {
 
 /// Gives the right answer while it is verified, and from then on something else.
 struct Cheat {
-  int honest_calls = 2 + 1;  // two seeds before timing, one warm-up
+  int honest_calls = 2 + 3;  // two seeds before timing, a warm-up on each set
   int calls = 0;
   bool cheating() { return ++calls > honest_calls; }
 };
@@ -312,13 +322,10 @@ TEST_F(Measure, chooses_the_checked_blocks_by_the_seed) {
     options.checked_blocks = 1;
     options.seed = seed;
     measure(taking(2e6), taking(1e6), options);
-    // A checked block takes each sample twice and on one set alone.
-    const auto& s = backend_.samples;
+    // A checked block stays on one set.
+    const auto samples = last_blocks(3);
     for (std::size_t block = 0; block < 3; ++block) {
-      if (s[2 + 4 * block].side == s[3 + 4 * block].side) {
-        chosen.insert(block);
-        break;
-      }
+      if (samples[4 * block].params == samples[4 * block + 3].params) chosen.insert(block);
     }
   }
   EXPECT_EQ(chosen, (std::set<std::size_t>{0, 1, 2}));
