@@ -18,9 +18,9 @@ test: setup-test
 
 # The CPU tests under clang's sanitizers.
 sanitize: setup-sanitize
-	@tools/build.sh asan tests
+	@tools/build.sh asan all
 	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
-	@tools/build.sh tsan tests
+	@tools/build.sh tsan all
 	ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
 
 # Every GPU test and every CUDA target in one go, with a record of the sources it covered. Needs a GPU.
