@@ -1,4 +1,6 @@
 // gauntlet compare: two runs side by side; a difference counts where the intervals part.
+#include "lab/compare.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,7 +8,6 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "lab/compare.h"
 #include "lab/records.h"
 
 namespace gauntlet::cli {
@@ -27,9 +28,7 @@ Expected<lab::RunRecord> load(const Options& options, const std::string& name) {
   return folder->load();
 }
 
-json to_json(const lab::Estimate& e) {
-  return {{"median", e.median}, {"lo", e.lo}, {"hi", e.hi}};
-}
+json to_json(const lab::Estimate& e) { return {{"median", e.median}, {"lo", e.lo}, {"hi", e.hi}}; }
 
 std::string text_of(const lab::Estimate& e) {
   return e.median > 0 ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", e.median, e.lo, e.hi) : "-";
@@ -46,18 +45,25 @@ int compare(const Options& options) {
   if (options.format == Format::json) {
     json rows = json::array();
     for (const auto& d : differences) {
-      rows.push_back({{"id", d.id}, {"backend", d.backend}, {"sweep", d.sweep},
-                      {"verdict", lab::name_of(d.verdict)}, {"status_a", d.status_a},
-                      {"status_b", d.status_b}, {"speedup_a", to_json(d.speedup_a)},
-                      {"speedup_b", to_json(d.speedup_b)}, {"ratio", d.ratio}});
+      rows.push_back({{"id", d.id},
+                      {"backend", d.backend},
+                      {"sweep", d.sweep},
+                      {"verdict", lab::name_of(d.verdict)},
+                      {"status_a", d.status_a},
+                      {"status_b", d.status_b},
+                      {"speedup_a", to_json(d.speedup_a)},
+                      {"speedup_b", to_json(d.speedup_b)},
+                      {"ratio", d.ratio}});
     }
-    fmt::print("{}\n", json{{"a", a->run_id}, {"b", b->run_id}, {"counts", counts},
-                            {"differences", rows}}
-                           .dump(2));
+    fmt::print(
+        "{}\n",
+        json{{"a", a->run_id}, {"b", b->run_id}, {"counts", counts}, {"differences", rows}}.dump(
+            2));
     return 0;
   }
   fmt::print("A {}  {}\nB {}  {}\n\n", a->run_id, a->command_line, b->run_id, b->command_line);
-  if (a->machine.cpu_key() != b->machine.cpu_key() || a->machine.gpu_key() != b->machine.gpu_key()) {
+  if (a->machine.cpu_key() != b->machine.cpu_key() ||
+      a->machine.gpu_key() != b->machine.gpu_key()) {
     fmt::print("note: the runs were made on different machines\n\n");
   }
   Table table({"target", "on", ">speedup A", ">speedup B", ">B/A", "verdict"});

@@ -27,8 +27,11 @@ int doctor(const Options& options) {
   Table table({"area", "check", "state", "reason"});
   for (const Finding& f : findings) {
     failed = failed || f.level == Finding::Level::fail;
-    all.push_back({{"area", f.area}, {"name", f.name}, {"level", lab::doctor::name_of(f.level)},
-                   {"reason", f.reason}, {"fix", f.fix}});
+    all.push_back({{"area", f.area},
+                   {"name", f.name},
+                   {"level", lab::doctor::name_of(f.level)},
+                   {"reason", f.reason},
+                   {"fix", f.fix}});
     table.add({f.area, f.name, lab::doctor::name_of(f.level), f.reason});
     if (!f.fix.empty()) table.add({"", "", "", "→ " + f.fix});
   }

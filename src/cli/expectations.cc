@@ -1,4 +1,6 @@
 // gauntlet expectations: what is expected where, and importing it from a run made elsewhere.
+#include "lab/expectations.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -9,7 +11,6 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "lab/expectations.h"
 #include "lab/records.h"
 
 namespace gauntlet::cli {
@@ -49,9 +50,13 @@ int show(const Options& options) {
     const auto expectations = lab::Expectations::load(options.folder, key);
     if (!expectations) return report_error(expectations.error());
     for (const auto& [name, e] : expectations->entries()) {
-      all.push_back({{"machine", key}, {"target", name}, {"ratio", e.ratio.median},
-                     {"tolerance", e.ratio.tolerance}, {"run_id", e.run_id},
-                     {"commit", e.commit}, {"recorded_at", e.recorded_at}});
+      all.push_back({{"machine", key},
+                     {"target", name},
+                     {"ratio", e.ratio.median},
+                     {"tolerance", e.ratio.tolerance},
+                     {"run_id", e.run_id},
+                     {"commit", e.commit},
+                     {"recorded_at", e.recorded_at}});
       table.add({key, name, fmt::format("{:.3f}", e.ratio.median),
                  fmt::format("{:.0f}%", e.ratio.tolerance * 100),
                  e.optimized_ns ? fmt::format("{:.1f} µs", e.optimized_ns->median / 1e3) : "-",
@@ -104,7 +109,8 @@ void add_expectations(CLI::App& app, Context& context) {
       ->capture_default_str();
   add_format(*command, options->format);
   command->footer("Example:  gauntlet expectations import runs/h200/20261115-022501-4f2a");
-  CLI::App* import = command->add_subcommand("import", "record a run's results, made here or elsewhere");
+  CLI::App* import =
+      command->add_subcommand("import", "record a run's results, made here or elsewhere");
   import->add_option("run", options->run, "run id, folder, or 'latest'")->required();
   import->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
       ->capture_default_str();

@@ -34,9 +34,12 @@ int show_runs(const lab::RunStore& store, const Options& options) {
   if (options.format == Format::json) {
     json all = json::array();
     for (const auto& run : *runs) {
-      all.push_back({{"run_id", run.run_id}, {"started_at", run.started_at},
-                     {"machine", run.machine}, {"commit", run.commit},
-                     {"command_line", run.command_line}, {"targets", run.targets},
+      all.push_back({{"run_id", run.run_id},
+                     {"started_at", run.started_at},
+                     {"machine", run.machine},
+                     {"commit", run.commit},
+                     {"command_line", run.command_line},
+                     {"targets", run.targets},
                      {"failures", run.failures}});
     }
     fmt::print("{}\n", all.dump(2));
@@ -57,11 +60,16 @@ int show_target(const lab::RunStore& store, const Options& options) {
   if (options.format == Format::json) {
     json all = json::array();
     for (const auto& r : *results) {
-      all.push_back({{"run_id", r.run_id}, {"started_at", r.started_at}, {"commit", r.commit},
-                     {"id", r.id}, {"backend", r.backend}, {"status", r.status},
-                     {"speedup", {{"median", r.speedup.median}, {"lo", r.speedup.lo},
-                                  {"hi", r.speedup.hi}}},
-                     {"baseline_ns", r.baseline_ns}, {"optimized_ns", r.optimized_ns}});
+      all.push_back(
+          {{"run_id", r.run_id},
+           {"started_at", r.started_at},
+           {"commit", r.commit},
+           {"id", r.id},
+           {"backend", r.backend},
+           {"status", r.status},
+           {"speedup", {{"median", r.speedup.median}, {"lo", r.speedup.lo}, {"hi", r.speedup.hi}}},
+           {"baseline_ns", r.baseline_ns},
+           {"optimized_ns", r.optimized_ns}});
     }
     fmt::print("{}\n", all.dump(2));
     return 0;

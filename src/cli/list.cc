@@ -67,7 +67,8 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
   Table table({"target", "on", "kind", "technique", "needs", "what"});
   for (const lab::Target* target : *chosen) {
     const auto backends = backends_of(*target);
-    if (!options.backend.empty() && std::ranges::find(backends, options.backend) == backends.end()) {
+    if (!options.backend.empty() &&
+        std::ranges::find(backends, options.backend) == backends.end()) {
       continue;
     }
     const auto& tags = target->pair.tags;
@@ -82,9 +83,13 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
         if (target->has(backend)) claims[lab::name_of(backend)] = target->facts(backend).claim;
       }
       for (const lab::Knob& knob : target->pair.knobs) {
-        knobs.push_back({{"name", knob.name}, {"cpu", knob.cpu}, {"cuda", knob.cuda},
-                         {"min", knob.min}, {"max", knob.max},
-                         {"multiple_of", knob.multiple_of}, {"help", knob.help}});
+        knobs.push_back({{"name", knob.name},
+                         {"cpu", knob.cpu},
+                         {"cuda", knob.cuda},
+                         {"min", knob.min},
+                         {"max", knob.max},
+                         {"multiple_of", knob.multiple_of},
+                         {"help", knob.help}});
       }
       all.push_back({{"id", about.id},
                      {"chapter", about.chapter},
@@ -100,8 +105,8 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
                      {"tags", tags},
                      {"knobs", knobs}});
     } else {
-      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), about.kind,
-                 about.technique, fmt::format("{}", fmt::join(needs, ", ")), about.title});
+      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), about.kind, about.technique,
+                 fmt::format("{}", fmt::join(needs, ", ")), about.title});
     }
   }
   if (options.format == Format::json) {

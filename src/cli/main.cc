@@ -12,7 +12,8 @@
 namespace gauntlet::cli {
 namespace {
 
-/// The sentence for a word that no option and no command takes, with the nearest valid one where there is one.
+/// The sentence for a word that no option and no command takes, with the nearest valid one where
+/// there is one.
 std::string explain_extra(const CLI::App& app, const CLI::App& command, const std::string& wrong) {
   std::vector<std::string> valid;
   std::string text;
@@ -85,8 +86,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 void add_format(CLI::App& command, Format& format) {
-  add_choice<Format>(command, "--format", format,
-                     {{"text", Format::text}, {"json", Format::json}}, "text or json");
+  add_choice<Format>(command, "--format", format, {{"text", Format::text}, {"json", Format::json}},
+                     "text or json");
 }
 
 void refuse_choice(const std::string& option, const std::string& wrong,

@@ -39,9 +39,10 @@ Expected<lab::ScaffoldRequest> request_of(const Options& options) {
   if (!request) return request;
   const fs::path chapter = fs::path(options.catalog) / request->chapter;
   if (!fs::is_directory(options.catalog)) {
-    return wrong_use(fmt::format("there is no folder '{}' here; run this in the root of the source "
-                                 "tree or say --catalog",
-                                 options.catalog));
+    return wrong_use(
+        fmt::format("there is no folder '{}' here; run this in the root of the source "
+                    "tree or say --catalog",
+                    options.catalog));
   }
   const auto techniques = techniques_of(chapter / "techniques");
   if (techniques.empty()) {
@@ -51,8 +52,8 @@ Expected<lab::ScaffoldRequest> request_of(const Options& options) {
   request->technique = options.technique.empty() ? techniques.front() : options.technique;
   if (std::ranges::find(techniques, request->technique) == techniques.end()) {
     const std::string near = nearest(request->technique, techniques);
-    return wrong_use(fmt::format("'{}' is not a technique of {}{}; they are: {}", request->technique,
-                                 request->chapter,
+    return wrong_use(fmt::format("'{}' is not a technique of {}{}; they are: {}",
+                                 request->technique, request->chapter,
                                  near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
                                  fmt::join(techniques, ", ")));
   }

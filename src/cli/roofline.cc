@@ -1,4 +1,5 @@
-// gauntlet roofline: the measured ceilings of this machine, and where the targets of a run sit under them.
+// gauntlet roofline: the measured ceilings of this machine, and where the targets of a run sit
+// under them.
 #include <fmt/format.h>
 
 #include <ctime>
@@ -31,8 +32,7 @@ struct Options {
 
 Expected<lab::Ceilings> obtain(lab::BackendKind backend, const MachineInfo& machine,
                                const Options& options, const Context& context) {
-  const std::string key =
-      backend == lab::BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
+  const std::string key = backend == lab::BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
   if (!options.remeasure) {
     if (auto known = lab::load_ceilings(key)) return *known;
   }

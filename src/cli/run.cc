@@ -143,9 +143,9 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
 }
 
 void print_result(const lab::Result& r, int index, int count) {
-  std::string line = fmt::format("[{:>{}}/{}] {:9} {:28} {:4}", index + 1,
-                                 std::to_string(count).size(), count, lab::name_of(r.status), r.id,
-                                 lab::name_of(r.backend));
+  std::string line =
+      fmt::format("[{:>{}}/{}] {:9} {:28} {:4}", index + 1, std::to_string(count).size(), count,
+                  lab::name_of(r.status), r.id, lab::name_of(r.backend));
   if (!r.sweep_key.empty()) line += fmt::format(" {}={}", r.sweep_key, r.knobs.at(r.sweep_key));
   if (r.speedup) {
     line += fmt::format("  {:>6.2f}x [{:.2f}, {:.2f}]", r.speedup->median, r.speedup->lo,
@@ -189,7 +189,7 @@ int execute(lab::RunSession& session, Format format) {
     progress.clear();
     fmt::print(text ? stdout : stderr, "{}\n", note);
   };
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
@@ -230,33 +230,39 @@ std::shared_ptr<Options> declare(CLI::App& command) {
                                   {"cuda", lab::BackendChoice::cuda},
                                   {"all", lab::BackendChoice::all}},
                                  "auto (the best present), cpu, cuda, or all (both)");
-  command.add_option("--profile", options->profile,
-                     "hardware counters: none, minimal, roofline or deep_dive")
+  command
+      .add_option("--profile", options->profile,
+                  "hardware counters: none, minimal, roofline or deep_dive")
       ->check(CLI::IsMember({"none", "minimal", "roofline", "deep_dive"}))
       ->option_text("LEVEL");
-  command.add_option("--iterations", options->iterations,
-                     "ABBA blocks per process (default: until the interval is tight)")
+  command
+      .add_option("--iterations", options->iterations,
+                  "ABBA blocks per process (default: until the interval is tight)")
       ->check(CLI::Range(3, 100000));
   command.add_option("--warmup", options->warmup, "runs per side before timing, at least")
       ->check(CLI::Range(0, 100000));
-  command.add_option("--repeat", options->repeat,
-                     "fresh processes per target, at least; more while the interval is wide")
+  command
+      .add_option("--repeat", options->repeat,
+                  "fresh processes per target, at least; more while the interval is wide")
       ->check(CLI::Range(1, 100));
   command.add_option("--set", options->sets, "key=value: a size or setting of the targets");
   command.add_option("--sweep", options->sweep, "key=a,b,c: one result per value");
   command.add_option("--timeout", options->timeout_s, "seconds a process may take")
       ->check(CLI::PositiveNumber);
-  command.add_option("--suite-timeout", options->suite_timeout_s,
-                     "seconds after which no further target is started")
+  command
+      .add_option("--suite-timeout", options->suite_timeout_s,
+                  "seconds after which no further target is started")
       ->check(CLI::PositiveNumber);
-  command.add_option("--memory-limit", options->memory_gib,
-                     "GiB a process may use (default: three quarters of the machine's)")
+  command
+      .add_option("--memory-limit", options->memory_gib,
+                  "GiB a process may use (default: three quarters of the machine's)")
       ->check(CLI::PositiveNumber);
   auto* cold = command.add_flag("--cold", options->cold, "flush the caches before every sample");
   command.add_flag("--hot", options->hot, "never flush, also where a pair asks for it")
       ->excludes(cold);
-  command.add_flag("--no-ceilings", options->no_ceilings,
-                   "do not measure what this machine can do at most; results lack their share of it");
+  command.add_flag(
+      "--no-ceilings", options->no_ceilings,
+      "do not measure what this machine can do at most; results lack their share of it");
   command.add_flag("--accept-regressions", options->accept_regressions,
                    "record what fell behind its expectation as the new expectation");
   command.add_flag("--update-expectations", options->update_expectations,
@@ -286,7 +292,8 @@ int resume(const Options& options, const Context& context) {
   if (!folder) return report_error(folder.error());
   auto record = folder->load();
   if (!record) return report_error(record.error());
-  // The run's own arguments are parsed again, so that a resumed run does exactly what was asked for.
+  // The run's own arguments are parsed again, so that a resumed run does exactly what was asked
+  // for.
   CLI::App app;
   CLI::App* command = app.add_subcommand("run");
   const auto original = declare(*command);

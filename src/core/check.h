@@ -1,4 +1,5 @@
-// check(): a programmer's fault throws Fault with the place it was found. Expected failures use Expected<T>.
+// check(): a programmer's fault throws Fault with the place it was found. Expected failures use
+// Expected<T>.
 #pragma once
 #include <source_location>
 #include <stdexcept>
@@ -16,7 +17,8 @@ class Fault : public std::logic_error {
                               std::source_location where = std::source_location::current()) {
   std::string_view file = where.file_name();
   if (auto slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
-  throw Fault(std::string(what) + " (" + std::string(file) + ":" + std::to_string(where.line()) + ")");
+  throw Fault(std::string(what) + " (" + std::string(file) + ":" + std::to_string(where.line()) +
+              ")");
 }
 
 inline void check(bool holds, std::string_view what,

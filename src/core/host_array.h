@@ -1,5 +1,5 @@
-// HostArray: large host memory that is not zeroed and is kept when it is resized to no more than it had. A fresh
-// std::vector of 256 MiB costs more in page faults than the copy into it.
+// HostArray: large host memory that is not zeroed and is kept when it is resized to no more than it
+// had. A fresh std::vector of 256 MiB costs more in page faults than the copy into it.
 #pragma once
 #include <sys/mman.h>
 

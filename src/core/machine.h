@@ -1,4 +1,5 @@
-// What machine this is: recorded in manifests, and the key under which ceilings and expectations are kept.
+// What machine this is: recorded in manifests, and the key under which ceilings and expectations
+// are kept.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -26,7 +27,7 @@ struct CpuInfo {
   std::int64_t l2_bytes = 0;          // of one core
   std::int64_t last_level_bytes = 0;  // all instances that those cores share in
   std::int64_t memory_bytes = 0;      // no more than the container may use
-  std::vector<std::string> simd;  // of: avx2, avx512f, avx512_vnni, avx512_bf16, amx_tile, neon
+  std::vector<std::string> simd;      // of: avx2, avx512f, avx512_vnni, avx512_bf16, amx_tile, neon
 };
 
 struct MachineInfo {

@@ -31,7 +31,7 @@ std::int64_t resident_bytes(pid_t pid) {
 }
 
 std::int64_t file_bytes(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
@@ -73,7 +73,8 @@ class LineReader {
     bytes_read_ += count;
     pending_.append(chunk, static_cast<std::size_t>(count));
     std::size_t begin = 0;
-    for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
       if (on_line_) on_line_(pending_.substr(begin, end - begin));
     }
     pending_.erase(0, begin);
@@ -147,8 +148,8 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
     }
     if (waitpid(child, &status, WNOHANG) == child) break;
   }
-  // What the child wrote before it ended may still be in the pipe, but no more than the pipe holds: a grandchild that
-  // left the process group may keep it open and go on writing.
+  // What the child wrote before it ended may still be in the pipe, but no more than the pipe holds:
+  // a grandchild that left the process group may keep it open and go on writing.
   kill(-child, SIGKILL);
   pollfd poll_fd{.fd = pipe_fds[0], .events = POLLIN, .revents = 0};
   const std::int64_t last_byte = reader.bytes_read() + fcntl(pipe_fds[0], F_GETPIPE_SZ);

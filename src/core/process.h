@@ -1,5 +1,5 @@
-// Running a child under watch: its own process group, a time limit, a memory limit, its output in a log file and
-// its messages, line by line, through a pipe.
+// Running a child under watch: its own process group, a time limit, a memory limit, its output in a
+// log file and its messages, line by line, through a pipe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,10 @@ struct ChildOptions {
   std::vector<std::string> argv;
   std::string log_path;  // stdout and stderr; appended
   double timeout_s = 60;
-  std::int64_t max_resident_bytes = 0;  // 0: none. Resident, not address space: CUDA reserves terabytes of that.
-  std::int64_t max_log_bytes = std::int64_t{64} << 20;  // a child that prints without end must not fill the disk
+  std::int64_t max_resident_bytes =
+      0;  // 0: none. Resident, not address space: CUDA reserves terabytes of that.
+  std::int64_t max_log_bytes = std::int64_t{64}
+                               << 20;  // a child that prints without end must not fill the disk
   const std::atomic<bool>* interrupt = nullptr;
   std::function<void(const std::string& line)> on_line;  // messages from kMessageFd
 };

@@ -1,5 +1,5 @@
-// Counter-based random numbers: element i of a stream depends on (seed, i) alone, so a buffer can be filled by
-// many threads and comes out the same.
+// Counter-based random numbers: element i of a stream depends on (seed, i) alone, so a buffer can
+// be filled by many threads and comes out the same.
 #pragma once
 #include <cstdint>
 
@@ -20,7 +20,8 @@ class Random {
   constexpr std::uint64_t bits(std::uint64_t index) const {
     return mix64(key_ + index * 0xD1B54A32D192ED03u);
   }
-  /// In [0, bound); the bias of the multiply-shift reduction is below 2^-32 for any bound under 2^32.
+  /// In [0, bound); the bias of the multiply-shift reduction is below 2^-32 for any bound under
+  /// 2^32.
   constexpr std::uint64_t below(std::uint64_t bound, std::uint64_t index) const {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits(index)) * bound) >> 64);
   }

@@ -43,7 +43,8 @@ struct ThreadPool::State {
     std::uint64_t seen = 0;
     while (true) {
       // Spin briefly (a fork within a timed region must not pay a wake-up), then sleep.
-      for (int spin = 0; spin < 4000 && generation.load(std::memory_order_acquire) == seen; ++spin) {
+      for (int spin = 0; spin < 4000 && generation.load(std::memory_order_acquire) == seen;
+           ++spin) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
@@ -107,8 +108,8 @@ void ThreadPool::for_ranges(std::int64_t count,
   });
 }
 
-void parallel_for(std::int64_t count,
-                  const std::function<void(std::int64_t, std::int64_t)>& body, std::int64_t grain) {
+void parallel_for(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body,
+                  std::int64_t grain) {
   const auto workers = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   if (workers == 1 || count < grain) {
     if (count > 0) body(0, count);

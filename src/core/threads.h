@@ -13,8 +13,8 @@ std::vector<int> allowed_cpus();
 /// Pins the calling thread; false where the system refuses.
 bool pin_this_thread(int cpu);
 
-/// Workers pinned one per CPU. run(f) calls f(worker) once on each and returns when all are done; the calling
-/// thread is worker 0.
+/// Workers pinned one per CPU. run(f) calls f(worker) once on each and returns when all are done;
+/// the calling thread is worker 0.
 class ThreadPool {
  public:
   explicit ThreadPool(std::vector<int> cpus);
@@ -34,8 +34,8 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-/// Splits [0, count) over short-lived threads on all CPUs: for set-up and checking, never for timing. Below `grain`
-/// items it stays on the calling thread.
+/// Splits [0, count) over short-lived threads on all CPUs: for set-up and checking, never for
+/// timing. Below `grain` items it stays on the calling thread.
 void parallel_for(std::int64_t count,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& body,
                   std::int64_t grain = 4096);

@@ -1,4 +1,5 @@
-// Backend: the device a pair runs on, as measuring and verifying see it: memory, time, caches, clocks.
+// Backend: the device a pair runs on, as measuring and verifying see it: memory, time, caches,
+// clocks.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -13,8 +14,8 @@
 namespace gauntlet::lab {
 
 struct Timing {
-  double ns = 0;        // by the backend's own clock: events on a GPU
-  double wall_ns = 0;   // by the host's clock, until the whole device was idle
+  double ns = 0;       // by the backend's own clock: events on a GPU
+  double wall_ns = 0;  // by the host's clock, until the whole device was idle
 };
 
 class Backend {

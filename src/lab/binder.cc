@@ -5,25 +5,25 @@
 namespace gauntlet::lab {
 
 Fill Fill::uniform(float low, float high) {
-  return {.write = [low, high](void* out, std::int64_t begin, std::int64_t end,
-                               const Random& random) {
-    auto* values = static_cast<float*>(out);
-    for (std::int64_t i = begin; i < end; ++i) {
-      values[i - begin] = random.uniform(low, high, static_cast<std::uint64_t>(i));
-    }
-  }};
+  return {
+      .write = [low, high](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
+        auto* values = static_cast<float*>(out);
+        for (std::int64_t i = begin; i < end; ++i) {
+          values[i - begin] = random.uniform(low, high, static_cast<std::uint64_t>(i));
+        }
+      }};
 }
 
 Fill Fill::integers(std::int64_t low, std::int64_t bound) {
-  return {.write = [low, bound](void* out, std::int64_t begin, std::int64_t end,
-                                const Random& random) {
-    auto* values = static_cast<std::int32_t*>(out);
-    const auto range = static_cast<std::uint64_t>(bound - low);
-    for (std::int64_t i = begin; i < end; ++i) {
-      values[i - begin] = static_cast<std::int32_t>(
-          low + static_cast<std::int64_t>(random.below(range, static_cast<std::uint64_t>(i))));
-    }
-  }};
+  return {
+      .write = [low, bound](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
+        auto* values = static_cast<std::int32_t*>(out);
+        const auto range = static_cast<std::uint64_t>(bound - low);
+        for (std::int64_t i = begin; i < end; ++i) {
+          values[i - begin] = static_cast<std::int32_t>(
+              low + static_cast<std::int64_t>(random.below(range, static_cast<std::uint64_t>(i))));
+        }
+      }};
 }
 
 Fill Fill::bytes() {
@@ -41,8 +41,6 @@ Fill Fill::bytes() {
           .in_bytes = true};
 }
 
-Fill Fill::constant_zero() {
-  return {.write = nullptr};
-}
+Fill Fill::constant_zero() { return {.write = nullptr}; }
 
 }  // namespace gauntlet::lab

@@ -1,5 +1,5 @@
-// Binder: how a pair declares its buffers. The same bind() runs for the CPU, for a GPU and for the host view that
-// the reference reads; the binder decides where the memory is.
+// Binder: how a pair declares its buffers. The same bind() runs for the CPU, for a GPU and for the
+// host view that the reference reads; the binder decides where the memory is.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,9 +19,9 @@ struct Fill {
   bool whole = false;
   bool in_bytes = false;  // begin and end count bytes, whatever the element
 
-  static Fill uniform(float low = -1.0f, float high = 1.0f);    // f32
-  static Fill integers(std::int64_t low, std::int64_t bound);   // i32, in [low, bound)
-  static Fill bytes();                                          // any type, random bits
+  static Fill uniform(float low = -1.0f, float high = 1.0f);   // f32
+  static Fill integers(std::int64_t low, std::int64_t bound);  // i32, in [low, bound)
+  static Fill bytes();                                         // any type, random bits
   static Fill constant_zero();
 
   /// All of a buffer at once, for structures such as permutations: f(span, random).

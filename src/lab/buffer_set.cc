@@ -100,7 +100,8 @@ void BufferSet::fill(std::uint64_t seed) {
 
 void BufferSet::poison_outputs() {
   for (const Buffer& buffer : buffers_) {
-    if (buffer.spec.role == Role::output) backend_.set_bytes(buffer.data, kPoisonByte, buffer.bytes);
+    if (buffer.spec.role == Role::output)
+      backend_.set_bytes(buffer.data, kPoisonByte, buffer.bytes);
   }
 }
 

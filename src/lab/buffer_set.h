@@ -1,5 +1,5 @@
-// BufferSet: one set of a pair's buffers on a backend, with guard zones around each, and the reference of its
-// current inputs. Several sets are rotated while measuring.
+// BufferSet: one set of a pair's buffers on a backend, with guard zones around each, and the
+// reference of its current inputs. Several sets are rotated while measuring.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -34,7 +34,7 @@ class BufferSet final : public Binder {
   struct Buffer {
     BufferSpec spec;
     HostArray<unsigned char> host;  // inputs as filled
-    unsigned char* base = nullptr;    // start of the front guard
+    unsigned char* base = nullptr;  // start of the front guard
     unsigned char* data = nullptr;
     std::size_t bytes = 0;
   };

@@ -12,7 +12,8 @@
 namespace gauntlet::lab {
 namespace {
 
-// What each suite holds, as patterns over ids. The quick suite is one memory, one compute and one latency story.
+// What each suite holds, as patterns over ids. The quick suite is one memory, one compute and one
+// latency story.
 const std::map<std::string, std::vector<std::string>>& suites() {
   static const std::map<std::string, std::vector<std::string>> kSuites = {
       {"quick",
@@ -28,8 +29,7 @@ const std::map<std::string, std::vector<std::string>>& suites() {
 }
 
 bool matches(const Target& target, const std::string& pattern) {
-  return target.source.chapter == pattern ||
-         fnmatch(pattern.c_str(), target.id().c_str(), 0) == 0;
+  return target.source.chapter == pattern || fnmatch(pattern.c_str(), target.id().c_str(), 0) == 0;
 }
 
 std::string chapter_list(const std::vector<Target>& targets) {
@@ -128,7 +128,8 @@ std::vector<std::string> Catalog::problems() const {
       if (!target.has(backend)) continue;
       const auto& facts = backend == BackendKind::cpu ? pair.cpu : pair.cuda;
       if (!facts) {
-        complain(target, fmt::format("has {} sides but declares no claim for them", name_of(backend)));
+        complain(target,
+                 fmt::format("has {} sides but declares no claim for them", name_of(backend)));
         continue;
       }
       if (facts->claim.empty()) complain(target, "the claim is empty");
@@ -143,9 +144,9 @@ std::vector<std::string> Catalog::problems() const {
     if (pair.title.empty()) complain(target, "the title is empty");
     if (!pair.bind || !pair.reference) complain(target, "bind and reference are required");
     if (pair.bar < 1.02) complain(target, "the bar is below 1.02");
-    if (pair.goal != Goal::speed &&
-        std::ranges::none_of(pair.metrics,
-                             [&](const Metric& m) { return m.name == pair.goal_metric; })) {
+    if (pair.goal != Goal::speed && std::ranges::none_of(pair.metrics, [&](const Metric& m) {
+          return m.name == pair.goal_metric;
+        })) {
       complain(target, "the goal is not speed, so goal_metric must name one of the metrics");
     }
   }

@@ -22,12 +22,13 @@ class Catalog {
   const std::vector<ChapterTechnique>& techniques() const { return techniques_; }
   const Target* find(const std::string& id) const;
 
-  /// Targets that match any pattern: an id, a chapter, or a glob over ids ("ch07", "ch0*:*copy"). A pattern that
-  /// matches nothing is an error that names the nearest id.
+  /// Targets that match any pattern: an id, a chapter, or a glob over ids ("ch07", "ch0*:*copy"). A
+  /// pattern that matches nothing is an error that names the nearest id.
   Expected<std::vector<const Target*>> select(const std::vector<std::string>& patterns) const;
   Expected<std::vector<const Target*>> suite(const std::string& name) const;
 
-  /// What is wrong with the declarations (technique not in its chapter's list, missing claims, ...), a line each.
+  /// What is wrong with the declarations (technique not in its chapter's list, missing claims,
+  /// ...), a line each.
   std::vector<std::string> problems() const;
 
  private:

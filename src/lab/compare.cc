@@ -25,7 +25,8 @@ std::map<std::string, const Result*> by_key(const RunRecord& record) {
 
 RunDifference::Verdict judge_difference(const Result& a, const Result& b) {
   using Verdict = RunDifference::Verdict;
-  if (!a.speedup || !b.speedup) return a.status == b.status ? Verdict::same : Verdict::status_changed;
+  if (!a.speedup || !b.speedup)
+    return a.status == b.status ? Verdict::same : Verdict::status_changed;
   if (b.speedup->lo > a.speedup->hi) return Verdict::faster;
   if (b.speedup->hi < a.speedup->lo) return Verdict::slower;
   const bool tight =
@@ -38,13 +39,20 @@ RunDifference::Verdict judge_difference(const Result& a, const Result& b) {
 const char* name_of(RunDifference::Verdict verdict) {
   using Verdict = RunDifference::Verdict;
   switch (verdict) {
-    case Verdict::same: return "same";
-    case Verdict::faster: return "faster";
-    case Verdict::slower: return "slower";
-    case Verdict::unclear: return "unclear";
-    case Verdict::only_in_a: return "only in A";
-    case Verdict::only_in_b: return "only in B";
-    case Verdict::status_changed: return "status changed";
+    case Verdict::same:
+      return "same";
+    case Verdict::faster:
+      return "faster";
+    case Verdict::slower:
+      return "slower";
+    case Verdict::unclear:
+      return "unclear";
+    case Verdict::only_in_a:
+      return "only in A";
+    case Verdict::only_in_b:
+      return "only in B";
+    case Verdict::status_changed:
+      return "status changed";
   }
   return "?";
 }
@@ -54,9 +62,8 @@ std::vector<RunDifference> compare_runs(const RunRecord& a, const RunRecord& b) 
   std::vector<RunDifference> differences;
   const auto results_a = by_key(a), results_b = by_key(b);
   const auto start = [](const Result& result) {
-    return RunDifference{.id = result.id,
-                         .backend = name_of(result.backend),
-                         .sweep = sweep_of(result)};
+    return RunDifference{
+        .id = result.id, .backend = name_of(result.backend), .sweep = sweep_of(result)};
   };
   for (const auto& [key, result] : results_a) {
     RunDifference difference = start(*result);

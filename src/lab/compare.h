@@ -1,4 +1,5 @@
-// Comparing two runs target by target, by intervals: a difference counts only where the intervals part.
+// Comparing two runs target by target, by intervals: a difference counts only where the intervals
+// part.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,8 +23,8 @@ struct RunDifference {
 
 const char* name_of(RunDifference::Verdict verdict);
 
-/// same: the intervals overlap and both are tight (half width under 5%); unclear: they overlap but one is wide;
-/// faster, slower: they do not overlap.
+/// same: the intervals overlap and both are tight (half width under 5%); unclear: they overlap but
+/// one is wide; faster, slower: they do not overlap.
 std::vector<RunDifference> compare_runs(const RunRecord& a, const RunRecord& b);
 
 }  // namespace gauntlet::lab

@@ -39,9 +39,10 @@ Expected<std::vector<CoverageRow>> parse_coverage(const std::string& text) {
     if (line.empty()) continue;
     const auto fields = split(line, '\t');
     if (fields.size() != 4 || std::ranges::find(kStates, fields[2]) == kStates.end()) {
-      return Error{fmt::format("coverage.tsv line {}: expected chapter, technique, state ({}) and "
-                               "where, separated by tabs",
-                               number, fmt::join(kStates, ", "))};
+      return Error{
+          fmt::format("coverage.tsv line {}: expected chapter, technique, state ({}) and "
+                      "where, separated by tabs",
+                      number, fmt::join(kStates, ", "))};
     }
     rows.push_back({fields[0], fields[1], fields[2], fields[3]});
   }
@@ -60,7 +61,8 @@ std::vector<std::string> coverage_problems(const std::vector<CoverageRow>& rows,
     for (const std::string& id : split(row.where, ',')) {
       const bool exists = catalog.find(id) != nullptr;
       if (row.state == "target" && !exists) {
-        problems.push_back(fmt::format("'{}' names {}, which is not in the catalogue", row.technique, id));
+        problems.push_back(
+            fmt::format("'{}' names {}, which is not in the catalogue", row.technique, id));
       }
       if (row.state == "planned" && exists) {
         problems.push_back(fmt::format("'{}' calls {} planned, but it exists", row.technique, id));

@@ -19,7 +19,8 @@ struct CoverageRow {
 Expected<std::vector<CoverageRow>> load_coverage();
 Expected<std::vector<CoverageRow>> parse_coverage(const std::string& text);
 
-/// Rows that say `target` but name one this catalogue lacks, or `planned` for one that exists by now.
+/// Rows that say `target` but name one this catalogue lacks, or `planned` for one that exists by
+/// now.
 std::vector<std::string> coverage_problems(const std::vector<CoverageRow>& rows,
                                            const Catalog& catalog);
 

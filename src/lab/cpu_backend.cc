@@ -21,7 +21,8 @@ class CpuBackend final : public Backend {
   BackendKind kind() const override { return BackendKind::cpu; }
 
   void* allocate(std::size_t bytes, Memory) override {
-    void* pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* pointer =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pointer == MAP_FAILED) throw std::bad_alloc();
     std::memset(pointer, 0, bytes);
     sizes_[pointer] = bytes;
@@ -33,7 +34,9 @@ class CpuBackend final : public Backend {
     munmap(pointer, size->second);
     sizes_.erase(size);
   }
-  void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
   void download(void* to, const void* from, std::size_t bytes) override {
     std::memcpy(to, from, bytes);
   }
@@ -50,7 +53,8 @@ class CpuBackend final : public Backend {
   Timing time(const std::function<void()>& work) override {
     const auto start = std::chrono::steady_clock::now();
     work();
-    const auto ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start);
+    const auto ns =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start);
     return {.ns = ns.count(), .wall_ns = ns.count()};
   }
 

@@ -1,4 +1,5 @@
-// A GPU as a backend: one stream, events around the work, and the wall clock as a witness against the events.
+// A GPU as a backend: one stream, events around the work, and the wall clock as a witness against
+// the events.
 #include <cuda_runtime_api.h>
 
 #include <chrono>
@@ -35,9 +36,15 @@ class CudaBackend final : public Backend {
   void* allocate(std::size_t bytes, Memory memory) override {
     void* pointer = nullptr;
     switch (memory) {
-      case Memory::device: cuda_check(cudaMalloc(&pointer, bytes)); break;
-      case Memory::managed: cuda_check(cudaMallocManaged(&pointer, bytes)); break;
-      case Memory::pinned: cuda_check(cudaMallocHost(&pointer, bytes)); break;
+      case Memory::device:
+        cuda_check(cudaMalloc(&pointer, bytes));
+        break;
+      case Memory::managed:
+        cuda_check(cudaMallocManaged(&pointer, bytes));
+        break;
+      case Memory::pinned:
+        cuda_check(cudaMallocHost(&pointer, bytes));
+        break;
     }
     return pointer;
   }

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// Three half-widths of the interval, but never tighter than runs of the same binary agree, nor so loose that a
-// real loss would pass.
+// Three half-widths of the interval, but never tighter than runs of the same binary agree, nor so
+// loose that a real loss would pass.
 constexpr double kMinTolerance = 0.03;
 constexpr double kMaxTolerance = 0.20;
 
@@ -39,7 +39,7 @@ std::optional<ExpectedValue> optional_value(const json& j, const char* name) {
 }
 
 json to_json(const Expectation& e) {
-  json j = {{"ratio", to_json(e.ratio)}, {"status", e.status},   {"knobs", e.knobs},
+  json j = {{"ratio", to_json(e.ratio)}, {"status", e.status}, {"knobs", e.knobs},
             {"run_id", e.run_id},        {"commit", e.commit}, {"recorded_at", e.recorded_at}};
   if (e.baseline_ns) j["baseline_ns"] = to_json(*e.baseline_ns);
   if (e.optimized_ns) j["optimized_ns"] = to_json(*e.optimized_ns);
@@ -110,7 +110,8 @@ void Expectations::record(const Result& result, const std::string& run_id,
 Expected<void> Expectations::save(const std::string& folder) const {
   json entries = json::object();
   for (const auto& [key, entry] : entries_) entries[key] = to_json(entry);
-  const json document = {{"machine", machine_key_}, {"schema_version", 1}, {"expectations", entries}};
+  const json document = {
+      {"machine", machine_key_}, {"schema_version", 1}, {"expectations", entries}};
   if (const auto made = make_folders(folder); !made) return made;
   return atomic_write_file(path_of(folder, machine_key_), document.dump(2) + "\n");
 }

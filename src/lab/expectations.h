@@ -1,4 +1,5 @@
-// Expectations: what a machine is known to reach, one file per machine key, changed only on request.
+// Expectations: what a machine is known to reach, one file per machine key, changed only on
+// request.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,7 +19,7 @@ struct ExpectedValue {
 
 struct Expectation {
   ExpectedValue ratio;
-  std::optional<ExpectedValue> baseline_ns;   // on a GPU, where times repeat
+  std::optional<ExpectedValue> baseline_ns;  // on a GPU, where times repeat
   std::optional<ExpectedValue> optimized_ns;
   std::string status;  // passed, no_gain, or regressed where that was accepted
   std::map<std::string, std::int64_t> knobs;
@@ -37,8 +38,8 @@ class Expectations {
   const std::map<std::string, Expectation>& entries() const { return entries_; }
   const Expectation* find(const Result& result) const;
 
-  /// Records a result that was verified, also a regressed one, which is then what to expect; others, and those of a
-  /// sweep, are left out.
+  /// Records a result that was verified, also a regressed one, which is then what to expect;
+  /// others, and those of a sweep, are left out.
   void record(const Result& result, const std::string& run_id, const std::string& commit,
               std::int64_t now);
   Expected<void> save(const std::string& folder) const;
@@ -56,7 +57,8 @@ struct Comparison {
 };
 Comparison compare_with(const Expectation& expectation, const Result& result);
 
-/// $GAUNTLET_EXPECTATIONS, ./expectations, or the expectations of the tree the program was built in.
+/// $GAUNTLET_EXPECTATIONS, ./expectations, or the expectations of the tree the program was built
+/// in.
 std::string expectations_folder(const std::string& program);
 
 }  // namespace gauntlet::lab

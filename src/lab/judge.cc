@@ -10,10 +10,14 @@ namespace {
 
 const char* name_of(Goal goal) {
   switch (goal) {
-    case Goal::speed: return "speed";
-    case Goal::memory: return "memory";
-    case Goal::accuracy: return "accuracy";
-    case Goal::tail_latency: return "tail_latency";
+    case Goal::speed:
+      return "speed";
+    case Goal::memory:
+      return "memory";
+    case Goal::accuracy:
+      return "accuracy";
+    case Goal::tail_latency:
+      return "tail_latency";
   }
   return "?";
 }
@@ -34,8 +38,8 @@ SideResult side_result(const std::vector<ProcessBlocks>& processes, SideIndex si
       samples.push_back(pick(block)[1]);
     }
   }
-  result.ns = estimate(
-      processes, [&](const Block& b) { return (pick(b)[0] + pick(b)[1]) / 2; }, 17);
+  result.ns =
+      estimate(processes, [&](const Block& b) { return (pick(b)[0] + pick(b)[1]) / 2; }, 17);
   result.spread = spread(samples);
   result.samples = static_cast<std::int64_t>(samples.size());
   result.gb_per_s = (cost.read_bytes + cost.write_bytes) / result.ns.median;
@@ -53,7 +57,8 @@ WitnessResult judge_witness(const Witness& witness, const Evidence& evidence) {
     return result;
   }
   const bool falls = witness.moves == Witness::Moves::falls;
-  result.expected = fmt::format("{} by at least {:.3g}x", falls ? "falls" : "rises", witness.factor);
+  result.expected =
+      fmt::format("{} by at least {:.3g}x", falls ? "falls" : "rises", witness.factor);
   const std::map<std::string, double>* values[2] = {nullptr, nullptr};
   if (witness.source == Witness::Source::fact) {
     for (int side : {0, 1}) values[side] = &evidence.processes.front().facts[side];
@@ -156,7 +161,8 @@ Threads threads_of(const Evidence& evidence, SideIndex side) {
   return threads != facts.end() && threads->second > 1 ? Threads::all : Threads::one;
 }
 
-// DRAM traffic below this share of the declared bytes means the cost claims bytes that caches held back.
+// DRAM traffic below this share of the declared bytes means the cost claims bytes that caches held
+// back.
 constexpr double kMinTraffic = 0.85;
 
 /// Compares the bytes a pair declares with what the DRAM counters saw.

@@ -20,8 +20,7 @@ Knobs Knobs::defaults(const std::vector<Knob>& declared, BackendKind backend) {
 Expected<Knobs> Knobs::with(const std::vector<Knob>& declared, const Overrides& overrides) const {
   Knobs changed = *this;
   for (const auto& [name, value] : overrides) {
-    const auto knob =
-        std::ranges::find_if(declared, [&](const Knob& k) { return k.name == name; });
+    const auto knob = std::ranges::find_if(declared, [&](const Knob& k) { return k.name == name; });
     if (knob == declared.end()) {
       std::vector<std::string> names;
       for (const Knob& k : declared) names.push_back(k.name);
@@ -37,10 +36,9 @@ Expected<Knobs> Knobs::with(const std::vector<Knob>& declared, const Overrides& 
                    ErrorKind::wrong_use};
     }
     if (value % knob->multiple_of != 0) {
-      return Error{
-          fmt::format("{}={} does not fit: it must be a multiple of {}", name, value,
-                      knob->multiple_of),
-          ErrorKind::wrong_use};
+      return Error{fmt::format("{}={} does not fit: it must be a multiple of {}", name, value,
+                               knob->multiple_of),
+                   ErrorKind::wrong_use};
     }
     changed.values_[name] = value;
   }

@@ -11,7 +11,9 @@ namespace gauntlet::lab {
 
 enum class BackendKind { cpu, cuda };
 
-constexpr const char* name_of(BackendKind kind) { return kind == BackendKind::cpu ? "cpu" : "cuda"; }
+constexpr const char* name_of(BackendKind kind) {
+  return kind == BackendKind::cpu ? "cpu" : "cuda";
+}
 
 struct Knob {
   std::string name;
@@ -30,7 +32,8 @@ class Knobs {
 
   static Knobs defaults(const std::vector<Knob>& declared, BackendKind backend);
 
-  /// Applies overrides; an unknown name or a value out of range is an error that says what is valid.
+  /// Applies overrides; an unknown name or a value out of range is an error that says what is
+  /// valid.
   Expected<Knobs> with(const std::vector<Knob>& declared, const Overrides& overrides) const;
 
   std::int64_t operator[](const std::string& name) const;

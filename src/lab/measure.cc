@@ -29,7 +29,10 @@ class PairMeasurer {
   PairMeasurer(const Target& target, const Knobs& knobs, Backend& backend,
                const MeasureOptions& options,
                const std::function<void(const MeasureProgress&)>& progress)
-      : target_(target), backend_(backend), options_(options), progress_(progress),
+      : target_(target),
+        backend_(backend),
+        options_(options),
+        progress_(progress),
         random_(options.seed) {
     make_sets(knobs);
     single_run_ = options.cold || target.pair.reset != nullptr;
@@ -119,7 +122,8 @@ class PairMeasurer {
     return timing.ns / static_cast<double>(repetitions);
   }
 
-  /// A sample of a block. Which side is the first to meet a set must not show, so an untimed run goes ahead.
+  /// A sample of a block. Which side is the first to meet a set must not show, so an untimed run
+  /// goes ahead.
   double hot_sample(std::size_t set, SideIndex side) {
     if (!single_run_) sample(set, side, 1);
     return sample(set, side, result_.repetitions[side]);
@@ -143,7 +147,8 @@ class PairMeasurer {
       while (runs < least || spent_ns < options_.warmup_s * 1e9) {
         const auto begin = std::chrono::steady_clock::now();
         best_ns = std::min(best_ns, sample(static_cast<std::size_t>(runs) % sets_.size(), side, 1));
-        const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+        const std::chrono::duration<double, std::nano> took =
+            std::chrono::steady_clock::now() - begin;
         spent_ns += took.count();
         ++runs;
       }
@@ -151,8 +156,9 @@ class PairMeasurer {
       watched_[side] = 0;
       std::int64_t repetitions = 1;
       if (!single_run_) {
-        // A single cold-started run overstates short work: refine with a first guess. A disturbed refinement is
-        // slower than the best single run and must not make this side's samples shorter than the other's.
+        // A single cold-started run overstates short work: refine with a first guess. A disturbed
+        // refinement is slower than the best single run and must not make this side's samples
+        // shorter than the other's.
         const auto guess = [&](double ns) {
           return std::clamp<std::int64_t>(
               static_cast<std::int64_t>(std::ceil(backend_.min_sample_ns() / std::max(ns, 1.0))), 1,
@@ -189,7 +195,8 @@ class PairMeasurer {
       if (checked.contains(attempted)) {
         const auto check_begin = std::chrono::steady_clock::now();
         if (!checked_block(first)) return false;
-        checking_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - check_begin).count();
+        checking_s +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - check_begin).count();
         continue;
       }
       Block block;
@@ -204,16 +211,17 @@ class PairMeasurer {
     }
     if (result_.blocks.empty()) {
       result_.ok = false;
-      result_.reason = fmt::format("all {} blocks were dropped: the GPU was slowed by its "
-                                   "temperature throughout",
-                                   result_.conditions.dropped_blocks);
+      result_.reason = fmt::format(
+          "all {} blocks were dropped: the GPU was slowed by its "
+          "temperature throughout",
+          result_.conditions.dropped_blocks);
       return false;
     }
     return true;
   }
 
-  /// ABBA or its mirror image by chance. What disturbs at the pace of the blocks themselves (another process that
-  /// takes turns with this one) would else always hit the same side.
+  /// ABBA or its mirror image by chance. What disturbs at the pace of the blocks themselves
+  /// (another process that takes turns with this one) would else always hit the same side.
   std::array<SideIndex, 4> block_order() {
     const bool mirrored = random_.next_below(2) == 1;
     const SideIndex a = mirrored ? kOptimized : kBaseline;
@@ -243,8 +251,9 @@ class PairMeasurer {
   void keep(const Block& block) {
     if (const auto state = backend_.sensors()) {
       Conditions& c = result_.conditions;
-      c.sm_clock_mhz_min = c.sm_clock_mhz_min == 0 ? state->sm_clock_mhz
-                                                   : std::min(c.sm_clock_mhz_min, state->sm_clock_mhz);
+      c.sm_clock_mhz_min = c.sm_clock_mhz_min == 0
+                               ? state->sm_clock_mhz
+                               : std::min(c.sm_clock_mhz_min, state->sm_clock_mhz);
       c.sm_clock_mhz_max = std::max(c.sm_clock_mhz_max, state->sm_clock_mhz);
       c.power_w_max = std::max(c.power_w_max, state->power_w);
       c.temperature_c_max = std::max(c.temperature_c_max, state->temperature_c);

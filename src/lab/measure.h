@@ -1,5 +1,6 @@
-// Measuring one pair in one process: warm up, calibrate, then ABBA blocks over rotated inputs until the interval of
-// the ratio is tight or the budget ends. Outputs of randomly chosen timed samples are verified.
+// Measuring one pair in one process: warm up, calibrate, then ABBA blocks over rotated inputs until
+// the interval of the ratio is tight or the budget ends. Outputs of randomly chosen timed samples
+// are verified.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,15 +16,15 @@
 namespace gauntlet::lab {
 
 struct MeasureOptions {
-  double budget_s = 1.0;          // for timed blocks
-  double half_width = 0.004;      // stop when the ratio's relative half width is below this
+  double budget_s = 1.0;      // for timed blocks
+  double half_width = 0.004;  // stop when the ratio's relative half width is below this
   int min_blocks = 8;
   int max_blocks = 400;
-  int fixed_blocks = 0;           // not 0: exactly this many blocks, no stop rule
-  double warmup_s = 0.05;         // per side
-  int warmup_runs = 1;            // at least
+  int fixed_blocks = 0;    // not 0: exactly this many blocks, no stop rule
+  double warmup_s = 0.05;  // per side
+  int warmup_runs = 1;     // at least
   bool cold = false;
-  int checked_blocks = 2;         // whose timed outputs are verified
+  int checked_blocks = 2;  // whose timed outputs are verified
   std::uint64_t seed = 1;
 };
 

@@ -51,7 +51,8 @@ class Measure : public testing::Test {
   std::vector<Sample> last_blocks(std::size_t blocks) const {
     EXPECT_GE(backend_.samples.size(), 8 * blocks);
     std::vector<Sample> counted;
-    for (std::size_t i = backend_.samples.size() - 8 * blocks; i < backend_.samples.size(); i += 2) {
+    for (std::size_t i = backend_.samples.size() - 8 * blocks; i < backend_.samples.size();
+         i += 2) {
       EXPECT_EQ(backend_.samples[i].runs, 1);
       EXPECT_EQ(backend_.samples[i].side, backend_.samples[i + 1].side);
       EXPECT_EQ(backend_.samples[i].params, backend_.samples[i + 1].params);
@@ -227,7 +228,9 @@ TEST_F(Measure, refuses_a_wrong_side_before_anything_is_timed) {
 
 TEST_F(Measure, verifies_again_after_timing) {
   int calls = 0;
-  const auto late = [&](const TwiceParams& p) { p.out[0] += ++calls > 2 + 3 + 3 * 4 ? 1.0f : 0.0f; };
+  const auto late = [&](const TwiceParams& p) {
+    p.out[0] += ++calls > 2 + 3 + 3 * 4 ? 1.0f : 0.0f;
+  };
   const Measurement m = measure(taking(1e6), taking(1e6, late), quick(3));
   EXPECT_FALSE(m.ok);
   EXPECT_EQ(m.blocks.size(), 3u);

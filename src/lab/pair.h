@@ -1,4 +1,5 @@
-// Pair: everything about a baseline/optimized pair except its two sides. A pair's pair.cc returns one.
+// Pair: everything about a baseline/optimized pair except its two sides. A pair's pair.cc returns
+// one.
 #pragma once
 #include <functional>
 #include <optional>
@@ -12,18 +13,21 @@
 
 namespace gauntlet::lab {
 
-/// What the optimized side is supposed to improve. Anything but speed is judged by the pair's goal metric.
+/// What the optimized side is supposed to improve. Anything but speed is judged by the pair's goal
+/// metric.
 enum class Goal { speed, memory, accuracy, tail_latency };
 
-/// A demonstration has a baseline that exists to teach (one thread, 32-way conflicts) and stays out of headlines.
+/// A demonstration has a baseline that exists to teach (one thread, 32-way conflicts) and stays out
+/// of headlines.
 enum class Kind { comparison, demonstration };
 
-/// Bytes and operations that any correct implementation must spend: what the roofline is computed from.
+/// Bytes and operations that any correct implementation must spend: what the roofline is computed
+/// from.
 struct Cost {
   double read_bytes = 0;
   double write_bytes = 0;
   double flops = 0;
-  DType rate = DType::f32;  // the arithmetic the FLOPs run at
+  DType rate = DType::f32;                                 // the arithmetic the FLOPs run at
   enum class Unit { vector, matrix } unit = Unit::vector;  // FMA units or tensor cores
   /// Where the bytes come from; `cache` is the last level that the sides share.
   enum class Level { dram, cache, l1_cache, host_link } level = Level::dram;
@@ -34,10 +38,10 @@ struct Witness {
   enum class Source { counter, fact, none };
   enum class Moves { falls, rises };
   Source source = Source::none;
-  std::string name;      // a CUPTI metric or perf event, or the name of a side's fact
+  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact
   Moves moves = Moves::falls;
-  double factor = 1.1;   // by at least this ratio
-  std::string meaning;   // what it shows, or for `none` why there is nothing to read
+  double factor = 1.1;  // by at least this ratio
+  std::string meaning;  // what it shows, or for `none` why there is nothing to read
 
   static Witness counter(std::string name, Moves moves, double factor, std::string meaning) {
     return {Source::counter, std::move(name), moves, factor, std::move(meaning)};
@@ -76,8 +80,8 @@ struct Pair {
   std::string technique;  // from the chapter's list
   Kind kind = Kind::comparison;
   Goal goal = Goal::speed;
-  std::string goal_metric = {};  // a metric below, for goals other than speed
-  double bar = 1.02;             // the interval of the improvement must clear this
+  std::string goal_metric = {};         // a metric below, for goals other than speed
+  double bar = 1.02;                    // the interval of the improvement must clear this
   std::vector<std::string> needs = {};  // capabilities: "sm_80", "cublas", "2 GPUs"
   std::vector<std::string> tags = {};
   std::vector<Knob> knobs = {};
@@ -90,7 +94,8 @@ struct Pair {
   std::function<Params(Binder&)> bind;
   /// Computes what the outputs must be from host copies of the inputs (output pointers are null).
   std::function<void(const Params&, Reference&)> reference;
-  /// Untimed, before every single run: puts state back that a run consumes (such as where pages live).
+  /// Untimed, before every single run: puts state back that a run consumes (such as where pages
+  /// live).
   std::function<void(const Params&)> reset = {};
 };
 

@@ -69,8 +69,9 @@ Expected<RunFolder> RunFolder::find(const std::string& artifacts, const std::str
     return RunFolder(path);
   }
   if (ids.empty()) {
-    return Error{fmt::format("there are no runs below '{}'; make one with 'gauntlet run'", artifacts),
-                 ErrorKind::wrong_use};
+    return Error{
+        fmt::format("there are no runs below '{}'; make one with 'gauntlet run'", artifacts),
+        ErrorKind::wrong_use};
   }
   const std::string near = nearest(name, ids);
   return Error{fmt::format("there is no run '{}' below '{}'; {} '{}'", name, artifacts,

@@ -1,5 +1,5 @@
-// Records: a run's folder (manifest, results, reports, logs, profiles), written atomically as the run goes on, so
-// that a killed run can be resumed.
+// Records: a run's folder (manifest, results, reports, logs, profiles), written atomically as the
+// run goes on, so that a killed run can be resumed.
 #pragma once
 #include <chrono>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace gauntlet::lab {
 
-/// "20261115-022501-4f2a": date, time and the second's fraction in 65536ths, so that ids sort by time.
+/// "20261115-022501-4f2a": date, time and the second's fraction in 65536ths, so that ids sort by
+/// time.
 std::string make_run_id(std::chrono::system_clock::time_point now);
 
 class RunFolder {

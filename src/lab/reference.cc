@@ -64,10 +64,12 @@ std::span<double> Reference::magnitudes(const std::string& name) {
 std::span<double> Reference::rows(const std::string& name, std::int64_t row_length,
                                   std::vector<std::int64_t> rows, Rounding rounding) {
   const std::int64_t count = declared(name).count;
-  check(row_length > 0 && count % row_length == 0, "rows() with a length that does not divide: " + name);
+  check(row_length > 0 && count % row_length == 0,
+        "rows() with a length that does not divide: " + name);
   check(!rows.empty(), "rows() without a row compares nothing: " + name);
   for (std::int64_t row : rows) {
-    check(row >= 0 && row < count / row_length, "rows() names a row outside of the output: " + name);
+    check(row >= 0 && row < count / row_length,
+          "rows() names a row outside of the output: " + name);
   }
   ExpectedOutput& expected = outputs_[name];
   expected.rounding = rounding;
@@ -81,8 +83,8 @@ std::vector<std::int64_t> Reference::stratified(std::int64_t count, std::int64_t
   std::vector<std::int64_t> chosen;
   for (std::int64_t begin = 0; begin < count; begin += stride) {
     const std::int64_t height = std::min(stride, count - begin);
-    chosen.push_back(begin + static_cast<std::int64_t>(
-                                 random_.next_below(static_cast<std::uint64_t>(height))));
+    chosen.push_back(
+        begin + static_cast<std::int64_t>(random_.next_below(static_cast<std::uint64_t>(height))));
   }
   return chosen;
 }

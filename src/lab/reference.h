@@ -1,4 +1,5 @@
-// Reference: what the outputs must be, in float64 or exactly, and how far a rounded computation may be from it.
+// Reference: what the outputs must be, in float64 or exactly, and how far a rounded computation may
+// be from it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,9 +20,10 @@ struct Rounding {
   DType result = DType::f32;      // what the output is stored as
   std::int64_t length = 1;        // terms per sum
 
-  /// Error allowed per unit of magnitude (Σ|terms|): rounding of operands and result, plus 8·√length roundoffs of
-  /// the accumulator. Accumulated rounding errors behave like a random walk (Higham and Mary, 2019), so √length with
-  /// a factor 8 is sound in practice and far tighter than the worst case, length.
+  /// Error allowed per unit of magnitude (Σ|terms|): rounding of operands and result, plus
+  /// 8·√length roundoffs of the accumulator. Accumulated rounding errors behave like a random walk
+  /// (Higham and Mary, 2019), so √length with a factor 8 is sound in practice and far tighter than
+  /// the worst case, length.
   double bound() const;
 };
 
@@ -58,12 +60,13 @@ class Reference {
   std::span<double> values(const std::string& name, Rounding rounding);
   std::span<double> magnitudes(const std::string& name);
 
-  /// For outputs too large to recompute: [rows, row_length] of the chosen rows. The rest is still checked for
-  /// elements left unwritten and for NaN.
+  /// For outputs too large to recompute: [rows, row_length] of the chosen rows. The rest is still
+  /// checked for elements left unwritten and for NaN.
   std::span<double> rows(const std::string& name, std::int64_t row_length,
                          std::vector<std::int64_t> rows, Rounding rounding);
 
-  /// One random index from each consecutive stratum of `stride`: touches every tile of at least that height.
+  /// One random index from each consecutive stratum of `stride`: touches every tile of at least
+  /// that height.
   std::vector<std::int64_t> stratified(std::int64_t count, std::int64_t stride);
 
   const std::map<std::string, ExpectedOutput>& outputs() const { return outputs_; }

@@ -1,4 +1,5 @@
-// What a run finds out about one target on one backend, and its JSON form (docs/results.md is the schema).
+// What a run finds out about one target on one backend, and its JSON form (docs/results.md is the
+// schema).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -27,10 +28,10 @@ struct Estimate {
 };
 
 struct SideResult {
-  Estimate ns;              // time of one run
-  double spread = 0;        // interquartile range over median
+  Estimate ns;        // time of one run
+  double spread = 0;  // interquartile range over median
   std::int64_t samples = 0;
-  double gb_per_s = 0;      // of the bytes that must move
+  double gb_per_s = 0;  // of the bytes that must move
   double gflop_per_s = 0;
   double ceiling_percent = 0;
 };
@@ -42,22 +43,23 @@ struct MetricResult {
 };
 
 struct VerificationResult {
-  double max_error = 0;          // largest error relative to magnitude, of any check of either side
-  double bound = 0;              // what was allowed there
-  std::int64_t checks = 0;       // outputs compared with the reference
-  double checked_percent = 100;  // of the elements compared with the reference (the rest: written and not NaN)
+  double max_error = 0;     // largest error relative to magnitude, of any check of either side
+  double bound = 0;         // what was allowed there
+  std::int64_t checks = 0;  // outputs compared with the reference
+  double checked_percent =
+      100;  // of the elements compared with the reference (the rest: written and not NaN)
 };
 
 struct WitnessResult {
   std::string name;
   std::string meaning;
-  std::string source;     // counter, fact, none
+  std::string source;  // counter, fact, none
   bool collected = false;
-  std::string why_not;    // when not collected
+  std::string why_not;  // when not collected
   double baseline = 0;
   double optimized = 0;
   bool moved = false;
-  std::string expected;   // "falls by at least 4x"
+  std::string expected;  // "falls by at least 4x"
 };
 
 /// What the machine did while a target was timed.
@@ -88,7 +90,7 @@ struct Result {
   Status status = Status::skipped;
   std::string reason;
   std::vector<std::string> notes;  // what a reader should know beside the status
-  std::string log;  // path below the run's folder
+  std::string log;                 // path below the run's folder
 
   std::optional<Estimate> speedup;
   std::optional<SideResult> baseline;

@@ -30,7 +30,9 @@ bool is_result_of(const Result& result, const PlanItem& item) {
 
 RunSession::RunSession(SessionOptions options, MachineInfo machine, std::vector<PlanItem> plan,
                        RunFolder folder, RunRecord record)
-    : options_(std::move(options)), plan_(std::move(plan)), folder_(std::move(folder)),
+    : options_(std::move(options)),
+      plan_(std::move(plan)),
+      folder_(std::move(folder)),
       record_(std::move(record)) {
   record_.machine = std::move(machine);
   options_.runner.folder = folder_.path();
@@ -71,8 +73,8 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
   std::optional<Ceilings> ceilings = load_ceilings(key);
   if (!ceilings || now - ceilings->measured_at > kCeilingsAgeSeconds) {
     if (events.note) {
-      events.note(fmt::format("measuring the {} ceilings of {} (kept for 30 days)",
-                              name_of(backend), key));
+      events.note(
+          fmt::format("measuring the {} ceilings of {} (kept for 30 days)", name_of(backend), key));
     }
     auto measured = runner.measure_ceilings(backend, {});
     if (!measured) {
@@ -102,9 +104,10 @@ void RunSession::apply_expectation(Result& result, const SessionEvents& events) 
       return;
     }
     if (loaded->empty() && events.note && options_.policy == ExpectationPolicy::check) {
-      events.note(fmt::format("no expectations are recorded for {}; record this machine's with "
-                              "--update-expectations",
-                              key));
+      events.note(
+          fmt::format("no expectations are recorded for {}; record this machine's with "
+                      "--update-expectations",
+                      key));
     }
     expectations_.emplace(key, std::move(*loaded));
   }
@@ -150,8 +153,8 @@ Expected<void> RunSession::run(const SessionEvents& events) {
   };
   for (int index = 0; index < count; ++index) {
     const PlanItem& item = plan_[static_cast<std::size_t>(index)];
-    const bool done = std::ranges::any_of(
-        record_.results, [&](const Result& r) { return is_result_of(r, item); });
+    const bool done = std::ranges::any_of(record_.results,
+                                          [&](const Result& r) { return is_result_of(r, item); });
     if (done) continue;
     const double elapsed =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -163,9 +166,8 @@ Expected<void> RunSession::run(const SessionEvents& events) {
       incomplete_ = true;
       break;
     }
-    const bool wanted =
-        options_.ceilings == CeilingsPolicy::use &&
-        (item.backend == BackendKind::cpu || !record_.machine.gpus.empty());
+    const bool wanted = options_.ceilings == CeilingsPolicy::use &&
+                        (item.backend == BackendKind::cpu || !record_.machine.gpus.empty());
     const auto ceilings = wanted ? ceilings_for(item.backend, runner, events) : std::nullopt;
     Result result = runner.run(item, ceilings, [&](const RunProgress& progress) {
       if (events.progress) events.progress(item, index, count, progress);

@@ -1,4 +1,5 @@
-// RunSession: one `gauntlet run` from plan to report: ceilings, targets in order, expectations, records, store.
+// RunSession: one `gauntlet run` from plan to report: ceilings, targets in order, expectations,
+// records, store.
 #pragma once
 #include <functional>
 #include <optional>
@@ -18,11 +19,11 @@ enum class CeilingsPolicy { use, skip };
 
 struct SessionOptions {
   std::string artifacts = "artifacts";
-  std::string expectations;      // folder
+  std::string expectations;  // folder
   ExpectationPolicy policy = ExpectationPolicy::check;
   CeilingsPolicy ceilings = CeilingsPolicy::use;
-  double suite_timeout_s = 0;    // 0: none
-  RunnerOptions runner;          // folder is set by the session
+  double suite_timeout_s = 0;          // 0: none
+  RunnerOptions runner;                // folder is set by the session
   std::vector<std::string> arguments;  // as given, so that a resumed run does the same
 };
 

@@ -20,8 +20,10 @@ using nlohmann::json;
 std::vector<BackendKind> backends_for(const Target& target, BackendChoice choice,
                                       const MachineInfo& machine) {
   switch (choice) {
-    case BackendChoice::cpu: return {BackendKind::cpu};
-    case BackendChoice::cuda: return {BackendKind::cuda};
+    case BackendChoice::cpu:
+      return {BackendKind::cpu};
+    case BackendChoice::cuda:
+      return {BackendKind::cuda};
     case BackendChoice::all: {
       std::vector<BackendKind> all;
       for (BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
@@ -29,13 +31,15 @@ std::vector<BackendKind> backends_for(const Target& target, BackendChoice choice
       }
       return all;
     }
-    case BackendChoice::automatic: break;
+    case BackendChoice::automatic:
+      break;
   }
   const bool gpu_fits = target.has(BackendKind::cuda) && !machine.gpus.empty();
   return {gpu_fits || !target.has(BackendKind::cpu) ? BackendKind::cuda : BackendKind::cpu};
 }
 
-/// Reads what a worker answered. Nothing where it does not fit: a pair can write into the pipe, too.
+/// Reads what a worker answered. Nothing where it does not fit: a pair can write into the pipe,
+/// too.
 template <class Read>
 auto read_answer(const json& answer, Read read) -> Expected<decltype(read(answer))> {
   try {
@@ -84,8 +88,8 @@ Expected<std::vector<PlanItem>> make_plan(const std::vector<const Target*>& targ
         items.push_back({target, backend, overrides, ""});
       }
       for (PlanItem& item : items) {
-        const auto knobs = Knobs::defaults(target->pair.knobs, backend)
-                               .with(target->pair.knobs, item.overrides);
+        const auto knobs =
+            Knobs::defaults(target->pair.knobs, backend).with(target->pair.knobs, item.overrides);
         if (!knobs) {
           return Error{fmt::format("{}: {}", target->id(), knobs.error().message),
                        ErrorKind::wrong_use};
@@ -100,7 +104,7 @@ Expected<std::vector<PlanItem>> make_plan(const std::vector<const Target*>& targ
 struct Runner::Reply {
   std::optional<json> answer;  // the worker's last message of substance
   Status status = Status::crashed;
-  std::string reason;          // when there is no answer
+  std::string reason;  // when there is no answer
 };
 
 Runner::Runner(RunnerOptions options, MachineInfo machine)
@@ -134,7 +138,9 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
               if (progress) {
                 progress({.phase = text("phase"),
                           .side = text("side"),
-                          .ratio = ratio != message.end() && ratio->is_number() ? ratio->get<double>() : 0,
+                          .ratio = ratio != message.end() && ratio->is_number()
+                                       ? ratio->get<double>()
+                                       : 0,
                           .process = process});
               }
             } else if (type == "error") {
@@ -176,11 +182,11 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
       break;
     case ChildOutcome::End::exited:
       if (reply.answer) break;
-      reply.reason = !error.empty()
-                         ? error
-                         : fmt::format("ended its process with exit code {} before reporting a "
-                                       "result",
-                                       outcome->code);
+      reply.reason = !error.empty() ? error
+                                    : fmt::format(
+                                          "ended its process with exit code {} before reporting a "
+                                          "result",
+                                          outcome->code);
       break;
   }
   return reply;
@@ -196,24 +202,25 @@ void Runner::profile(Result& result, const PlanItem& item, Evidence& evidence,
                         .profile = options_.profile};
   request.options.seed = fresh_seed();
   if (options_.profile == ProfileLevel::deep_dive && item.backend == BackendKind::cuda) {
-    request.trace_path = fmt::format("{}/profiles/{}.trace.json", options_.folder,
-                                     slugify(item.key()));
+    request.trace_path =
+        fmt::format("{}/profiles/{}.trace.json", options_.folder, slugify(item.key()));
   }
   if (progress) progress({.phase = "profile"});
   const Reply reply = ask(request, log_name, {}, 0);
   const Expected<ProfileOutcome> outcome =
       reply.answer ? read_answer(*reply.answer, profile_outcome_from_json) : Error{reply.reason};
   evidence.profile =
-      outcome ? *outcome
-              : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
+      outcome
+          ? *outcome
+          : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
 }
 
 Result Runner::run(const PlanItem& item, const std::optional<Ceilings>& ceilings,
                    const ProgressCallback& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const Target& target = *item.target;
-  const Knobs knobs = *Knobs::defaults(target.pair.knobs, item.backend)
-                           .with(target.pair.knobs, item.overrides);
+  const Knobs knobs =
+      *Knobs::defaults(target.pair.knobs, item.backend).with(target.pair.knobs, item.overrides);
   Result result = describe(target, item.backend, knobs);
   result.sweep_key = item.sweep_key;
   if (std::string missing = missing_capability(target, item.backend, machine_); !missing.empty()) {
@@ -228,7 +235,8 @@ Result Runner::run(const PlanItem& item, const std::optional<Ceilings>& ceilings
   const auto stop_at = [&](const Reply& reply) {
     result.status = reply.status;
     result.reason = reply.reason;
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   for (int process = 0; process < options_.max_processes; ++process) {
     if (process >= options_.processes) {
@@ -270,7 +278,8 @@ Expected<Ceilings> Runner::measure_ceilings(BackendKind backend, const ProgressC
   if (!reply.answer) return Error{"ceilings could not be measured: " + reply.reason};
   const auto ceilings = read_answer(
       *reply.answer, [](const json& answer) { return ceilings_from_json(answer.at("ceilings")); });
-  return ceilings ? *ceilings : Error{"ceilings could not be measured: " + ceilings.error().message};
+  return ceilings ? *ceilings
+                  : Error{"ceilings could not be measured: " + ceilings.error().message};
 }
 
 }  // namespace gauntlet::lab

@@ -1,4 +1,5 @@
-// Runner: takes a plan of targets through worker processes, several fresh ones each, and judges what came back.
+// Runner: takes a plan of targets through worker processes, several fresh ones each, and judges
+// what came back.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -33,21 +34,22 @@ struct Sweep {
   std::vector<std::int64_t> values;
 };
 
-/// Expands targets by backend and sweep and checks all knobs, so that bad input is found before anything runs.
+/// Expands targets by backend and sweep and checks all knobs, so that bad input is found before
+/// anything runs.
 Expected<std::vector<PlanItem>> make_plan(const std::vector<const Target*>& targets,
                                           BackendChoice choice, const MachineInfo& machine,
                                           const Knobs::Overrides& overrides,
                                           const std::optional<Sweep>& sweep);
 
 struct RunnerOptions {
-  std::string program;        // this executable
-  std::string folder;         // of the run: logs/ and profiles/ are below it
+  std::string program;  // this executable
+  std::string folder;   // of the run: logs/ and profiles/ are below it
   int processes = 3;
-  int max_processes = 6;      // more are started while the ratio's interval is wide
+  int max_processes = 6;  // more are started while the ratio's interval is wide
   MeasureOptions measure;
-  std::optional<bool> cold;   // overrides the pair's own mode
+  std::optional<bool> cold;  // overrides the pair's own mode
   ProfileLevel profile = ProfileLevel::none;
-  double timeout_s = 120;     // per worker process
+  double timeout_s = 120;               // per worker process
   std::int64_t max_resident_bytes = 0;  // 0: three quarters of the machine's memory
   const std::atomic<bool>* interrupt = nullptr;
 };

@@ -1,4 +1,5 @@
-// Scaffold: the files of a new pair that builds, runs and verifies before its author has changed a line.
+// Scaffold: the files of a new pair that builds, runs and verifies before its author has changed a
+// line.
 #pragma once
 #include <map>
 #include <string>

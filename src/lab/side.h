@@ -1,5 +1,6 @@
-// A side of a pair. Its factory is called once per input set, untimed, and sees addresses but no data: inputs are
-// filled in later, so nothing can be computed ahead. What it returns is run, and only that is timed.
+// A side of a pair. Its factory is called once per input set, untimed, and sees addresses but no
+// data: inputs are filled in later, so nothing can be computed ahead. What it returns is run, and
+// only that is timed.
 #pragma once
 #include <concepts>
 #include <functional>
@@ -21,7 +22,8 @@ struct Cpu {
   int threads = 1;
 };
 
-/// What a CUDA side may use. All work goes to `stream` (or joins it): work that escapes is found and refused.
+/// What a CUDA side may use. All work goes to `stream` (or joins it): work that escapes is found
+/// and refused.
 struct Cuda {
   CUstream_st* stream = nullptr;  // is a cudaStream_t
   int num_sms = 0;
@@ -33,11 +35,13 @@ struct Cuda {
 struct Side {
   std::function<void()> run;
 
-  /// For device- or process-wide state that must hold while this side runs and must not while the other does.
+  /// For device- or process-wide state that must hold while this side runs and must not while the
+  /// other does.
   std::function<void()> enter = {};
   std::function<void()> leave = {};
 
-  /// Named facts of this side read from the system (registers, shared bytes, launches): witnesses and metrics.
+  /// Named facts of this side read from the system (registers, shared bytes, launches): witnesses
+  /// and metrics.
   std::map<std::string, double> facts = {};
 
   template <std::invocable F>

@@ -98,7 +98,8 @@ Estimate estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
     below = std::min(below * widen, processes_alone.lo);
     above = std::max(above * widen, processes_alone.hi);
   }
-  // The bootstrap takes the upper of two middle values, so its interval may just miss a median between them.
+  // The bootstrap takes the upper of two middle values, so its interval may just miss a median
+  // between them.
   return {.median = center,
           .lo = center * std::exp(std::min(below, 0.0)),
           .hi = center * std::exp(std::max(above, 0.0))};

@@ -97,14 +97,14 @@ Expected<void> RunStore::put(const RunRecord& record) {
   sqlite3* db = database_->handle;
   bool ok = Statement(db, "begin immediate").run();
   ok = ok && Statement(db, "delete from results where run_id = ?").bind(record.run_id).run();
-  ok = ok && Statement(db, "insert or replace into runs values(?,?,?,?,?)")
-                 .bind(record.run_id)
-                 .bind(record.started_at)
-                 .bind(record.machine.gpus.empty() ? record.machine.cpu_key()
-                                                   : record.machine.gpu_key())
-                 .bind(record.build.commit)
-                 .bind(record.command_line)
-                 .run();
+  ok = ok &&
+       Statement(db, "insert or replace into runs values(?,?,?,?,?)")
+           .bind(record.run_id)
+           .bind(record.started_at)
+           .bind(record.machine.gpus.empty() ? record.machine.cpu_key() : record.machine.gpu_key())
+           .bind(record.build.commit)
+           .bind(record.command_line)
+           .run();
   for (const Result& result : record.results) {
     const Estimate speedup = result.speedup.value_or(Estimate{});
     std::string sweep;
@@ -155,8 +155,7 @@ Expected<std::vector<StoredRun>> RunStore::runs(int limit) const {
 }
 
 Expected<std::vector<StoredResult>> RunStore::history(const std::string& id_glob,
-                                                      const std::string& backend,
-                                                      int limit) const {
+                                                      const std::string& backend, int limit) const {
   std::vector<StoredResult> results;
   const bool ok =
       Statement(database_->handle,

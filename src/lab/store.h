@@ -41,8 +41,8 @@ class RunStore {
   /// Newest first.
   Expected<std::vector<StoredRun>> runs(int limit) const;
   /// Results of a target over all runs, newest first; patterns as SQL GLOB over ids.
-  Expected<std::vector<StoredResult>> history(const std::string& id_glob, const std::string& backend,
-                                              int limit) const;
+  Expected<std::vector<StoredResult>> history(const std::string& id_glob,
+                                              const std::string& backend, int limit) const;
 
  private:
   struct Database;

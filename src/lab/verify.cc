@@ -33,23 +33,35 @@ class Elements {
 
   double value(std::int64_t index) const {
     switch (type_) {
-      case DType::f64: return read<double>(index);
-      case DType::f32: case DType::tf32: return static_cast<double>(read<float>(index));
+      case DType::f64:
+        return read<double>(index);
+      case DType::f32:
+      case DType::tf32:
+        return static_cast<double>(read<float>(index));
       case DType::bf16: {
         const auto bits = static_cast<std::uint32_t>(read<std::uint16_t>(index)) << 16;
         float value;
         std::memcpy(&value, &bits, 4);
         return static_cast<double>(value);
       }
-      case DType::i64: return static_cast<double>(read<std::int64_t>(index));
-      case DType::u64: return static_cast<double>(read<std::uint64_t>(index));
-      case DType::i32: return read<std::int32_t>(index);
-      case DType::u32: return read<std::uint32_t>(index);
-      case DType::i16: return read<std::int16_t>(index);
-      case DType::u16: return read<std::uint16_t>(index);
-      case DType::i8: return read<std::int8_t>(index);
-      case DType::u8: return read<std::uint8_t>(index);
-      default: fail("outputs of this type cannot be compared yet");
+      case DType::i64:
+        return static_cast<double>(read<std::int64_t>(index));
+      case DType::u64:
+        return static_cast<double>(read<std::uint64_t>(index));
+      case DType::i32:
+        return read<std::int32_t>(index);
+      case DType::u32:
+        return read<std::uint32_t>(index);
+      case DType::i16:
+        return read<std::int16_t>(index);
+      case DType::u16:
+        return read<std::uint16_t>(index);
+      case DType::i8:
+        return read<std::int8_t>(index);
+      case DType::u8:
+        return read<std::uint8_t>(index);
+      default:
+        fail("outputs of this type cannot be compared yet");
     }
   }
   bool poisoned(std::int64_t index) const {
@@ -146,7 +158,8 @@ Verdict compare_rounded(const Buffer& buffer, std::span<const unsigned char> byt
     for (std::int64_t k = begin; k < end; ++k) {
       const auto at = static_cast<std::size_t>(k);
       const double want = expected.values[at];
-      const double magnitude = expected.magnitudes.empty() ? std::abs(want) : expected.magnitudes[at];
+      const double magnitude =
+          expected.magnitudes.empty() ? std::abs(want) : expected.magnitudes[at];
       const double error = std::abs(got.value(index_of(k)) - want);
       // A magnitude of zero allows no error at all, and one that is not a number nothing.
       const double relative = magnitude > 0 ? error / magnitude : (error == 0 ? 0 : INFINITY);
@@ -167,11 +180,12 @@ Verdict compare_rounded(const Buffer& buffer, std::span<const unsigned char> byt
   }
   return {.max_error = scan.max_error,
           .bound = allowed,
-          .checked_percent = 100.0 * static_cast<double>(count) /
-                             static_cast<double>(buffer.spec.count)};
+          .checked_percent =
+              100.0 * static_cast<double>(count) / static_cast<double>(buffer.spec.count)};
 }
 
-/// Order-sensitive hash of whole blocks, combined in order: equal for equal bytes only, for all practical purposes.
+/// Order-sensitive hash of whole blocks, combined in order: equal for equal bytes only, for all
+/// practical purposes.
 std::uint64_t hash_bytes(std::span<const unsigned char> bytes) {
   constexpr std::int64_t kBlock = 1 << 16;
   const auto size = static_cast<std::int64_t>(bytes.size());
@@ -234,8 +248,8 @@ Verdict Verifier::judge(const BufferSet& set) {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& buffer = buffers[i];
     if (!guard_intact(set, buffer.base)) {
-      return refuse(fmt::format("wrote outside of its buffers: before the start of '{}'",
-                                buffer.spec.name));
+      return refuse(
+          fmt::format("wrote outside of its buffers: before the start of '{}'", buffer.spec.name));
     }
     if (!guard_intact(set, buffer.data + buffer.bytes)) {
       return refuse(
@@ -280,13 +294,16 @@ Verdict Verifier::run(BufferSet& set, const Side& side, SideIndex index) {
   if (previous != previous_.end()) {
     const bool unchanged = previous->second == hash;
     if (!verdict.ok && unchanged) {
-      verdict.reason = "gave the same output when its inputs changed: an answer is kept between "
-                       "calls (" + verdict.reason + ")";
+      verdict.reason =
+          "gave the same output when its inputs changed: an answer is kept between "
+          "calls (" +
+          verdict.reason + ")";
     } else if (!verdict.ok) {
       verdict.reason = "is right for the first inputs, not for fresh ones (" + verdict.reason + ")";
     } else if (unchanged) {
-      verdict = refuse("has an output that does not depend on its inputs: two seeds give the same "
-                       "bytes, so the check proves nothing");
+      verdict = refuse(
+          "has an output that does not depend on its inputs: two seeds give the same "
+          "bytes, so the check proves nothing");
     }
   }
   previous_[index] = hash;

@@ -17,7 +17,9 @@ using testing::StartsWith;
 
 using ErasedParams = std::shared_ptr<const void>;
 
-Verdict verify_run(BufferSet& set, const Side& side) { return Verifier().run(set, side, kBaseline); }
+Verdict verify_run(BufferSet& set, const Side& side) {
+  return Verifier().run(set, side, kBaseline);
+}
 
 /// One side on one seed after another; the first refusal, or the verdict with the largest error.
 Verdict verify_seeds(BufferSet& set, const Side& side, const std::vector<std::uint64_t>& seeds) {

@@ -100,8 +100,8 @@ int run_on_target(const Catalog& catalog, const WorkerRequest& request) {
     send_error("worker knows no target " + request.target);
     return 1;
   }
-  auto knobs = Knobs::defaults(target->pair.knobs, request.backend)
-                   .with(target->pair.knobs, request.knobs);
+  auto knobs =
+      Knobs::defaults(target->pair.knobs, request.backend).with(target->pair.knobs, request.knobs);
   if (!knobs) {
     send_error(knobs.error().message);
     return 1;
@@ -153,7 +153,8 @@ int run_ceilings(const WorkerRequest& request) {
   return 0;
 }
 
-/// Named numbers. JSON has no NaN and no infinity: what arrives as null was no number and is left out.
+/// Named numbers. JSON has no NaN and no infinity: what arrives as null was no number and is left
+/// out.
 std::map<std::string, double> numbers(const json& j) {
   std::map<std::string, double> result;
   for (const auto& [name, value] : j.items()) {

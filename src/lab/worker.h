@@ -1,5 +1,5 @@
-// Worker: the process that runs a pair's code. The parent sends one request as JSON; the worker answers with lines
-// of JSON on kMessageFd. Nothing a pair does to this process can end the run.
+// Worker: the process that runs a pair's code. The parent sends one request as JSON; the worker
+// answers with lines of JSON on kMessageFd. Nothing a pair does to this process can end the run.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

@@ -10,7 +10,8 @@ struct Params {
   std::int64_t count;
 };
 
-/// How often a slow side repeats what a fast one does once: often enough that no disturbance hides it.
+/// How often a slow side repeats what a fast one does once: often enough that no disturbance hides
+/// it.
 inline constexpr int kSlowPasses = 32;
 
 }  // namespace gauntlet::lies

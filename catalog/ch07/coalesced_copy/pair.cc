@@ -18,23 +18,29 @@ lab::Pair<Params> pair() {
   return {
       .title = "strided → adjacent lanes, adjacent words (CPU: stride → unit stride)",
       .technique = "coalescing",
-      .knobs = {{.name = "rows", .cpu = 2048, .cuda = 1 << 21, .min = 256, .multiple_of = 256,
+      .knobs = {{.name = "rows",
+                 .cpu = 2048,
+                 .cuda = 1 << 21,
+                 .min = 256,
+                 .multiple_of = 256,
                  .help = "rows of the matrix; on a GPU one thread of the baseline copies one row"},
-                {.name = "columns", .cpu = 4000, .cuda = 32,
-                 .help = "words per row"}},
-      .cpu = lab::BackendFacts{
-          .claim = "Walking memory in address order uses every byte of each cache line and page "
-                   "before leaving it.",
-          .cost = cost,
-          .witness = lab::Witness::counter("dTLB-load-misses", lab::Witness::Moves::falls, 4,
-                                           "page translations missed per copy")},
-      .cuda = lab::BackendFacts{
-          .claim = "A warp whose lanes read adjacent words needs 4 sectors per request instead "
-                   "of 32.",
-          .cost = cost,
-          .witness = lab::Witness::counter(
-              "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
-              lab::Witness::Moves::falls, 4, "sectors per global load request")},
+                {.name = "columns", .cpu = 4000, .cuda = 32, .help = "words per row"}},
+      .cpu =
+          lab::BackendFacts{
+              .claim =
+                  "Walking memory in address order uses every byte of each cache line and page "
+                  "before leaving it.",
+              .cost = cost,
+              .witness = lab::Witness::counter("dTLB-load-misses", lab::Witness::Moves::falls, 4,
+                                               "page translations missed per copy")},
+      .cuda =
+          lab::BackendFacts{
+              .claim = "A warp whose lanes read adjacent words needs 4 sectors per request instead "
+                       "of 32.",
+              .cost = cost,
+              .witness = lab::Witness::counter(
+                  "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
+                  lab::Witness::Moves::falls, 4, "sectors per global load request")},
       .bind =
           [](lab::Binder& b) {
             const auto rows = b.knob("rows"), columns = b.knob("columns");

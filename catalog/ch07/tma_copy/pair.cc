@@ -30,10 +30,9 @@ lab::Pair<Params> pair() {
                        "where per-thread copies already reach the DRAM limit, as on Hopper, the "
                        "instructions are all that is saved.",
               .cost = cost,
-              .witness =
-                  lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
-                                        lab::Witness::Moves::falls, 10,
-                                        "load instructions executed by warps")},
+              .witness = lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
+                                               lab::Witness::Moves::falls, 10,
+                                               "load instructions executed by warps")},
       .bind =
           [](lab::Binder& b) {
             const auto count = b.knob("count");
