@@ -83,12 +83,23 @@ TEST(PerfProfiler, counts_cycles_or_says_what_is_missing_here) {
   }
 }
 
+// The thread sanitizer touches shadow pages of its own for each of ours.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define GAUNTLET_SHADOWED true
+#endif
+#endif
+#ifndef GAUNTLET_SHADOWED
+#define GAUNTLET_SHADOWED false
+#endif
+constexpr bool kShadowed = GAUNTLET_SHADOWED;
+
 TEST(PerfProfiler, counts_page_faults_where_there_is_no_hardware_counter) {
   NEED_PERF(profiler);
   const auto values = profiler->collect({"page-faults"}, touch_fresh_pages);
   ASSERT_TRUE(values) << values.error().message;
   EXPECT_GE(values->at("page-faults"), kPages);
-  EXPECT_LT(values->at("page-faults"), 2 * kPages);
+  if (!kShadowed) EXPECT_LT(values->at("page-faults"), 2 * kPages);
 }
 
 TEST(PerfProfiler, counts_a_thread_that_is_older_than_the_stretch) {
