@@ -99,7 +99,9 @@ TEST(PerfProfiler, counts_page_faults_where_there_is_no_hardware_counter) {
   const auto values = profiler->collect({"page-faults"}, touch_fresh_pages);
   ASSERT_TRUE(values) << values.error().message;
   EXPECT_GE(values->at("page-faults"), kPages);
-  if (!kShadowed) EXPECT_LT(values->at("page-faults"), 2 * kPages);
+  if (!kShadowed) {
+    EXPECT_LT(values->at("page-faults"), 2 * kPages);
+  }
 }
 
 TEST(PerfProfiler, counts_a_thread_that_is_older_than_the_stretch) {
