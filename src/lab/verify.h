@@ -31,9 +31,6 @@ class Verifier {
   /// code right for the first inputs only.
   Verdict run(BufferSet& set, const Side& side, SideIndex index);
 
-  /// Forgets earlier runs: what comes next are first inputs again.
-  void forget() { previous_.clear(); }
-
  private:
   std::span<const unsigned char> read_back(const BufferSet& set, std::size_t buffer);
   std::uint64_t hash_outputs(const BufferSet& set);

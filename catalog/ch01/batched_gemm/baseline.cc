@@ -32,7 +32,8 @@ lab::Side baseline(const Params& p, const lab::Cpu& cpu) {
               });
             }
           },
-          {{"forks", static_cast<double>(p.batch)}}};
+          {{"forks", static_cast<double>(p.batch)},
+           {"threads", static_cast<double>(cpu.pool->size())}}};
 }
 
 }  // namespace gauntlet::ch01::batched_gemm::cpu

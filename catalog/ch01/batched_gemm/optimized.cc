@@ -32,7 +32,7 @@ lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
               }
             });
           },
-          {{"forks", 1.0}}};
+          {{"forks", 1.0}, {"threads", static_cast<double>(cpu.pool->size())}}};
 }
 
 }  // namespace gauntlet::ch01::batched_gemm::cpu
