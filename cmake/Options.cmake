@@ -5,8 +5,10 @@ set(GAUNTLET_SANITIZE "" CACHE STRING "sanitizers to build with, as in address,u
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Without this sloppiness ccache refuses every compilation that uses a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
+set(GAUNTLET_PCH ON CACHE BOOL "precompile the large headers (json, fmt, CLI11, gtest); asan builds without, so a forgotten include shows")
 
 find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -34,3 +36,17 @@ if(GAUNTLET_SANITIZE)
     -fsanitize=${GAUNTLET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(gauntlet_flags INTERFACE -fsanitize=${GAUNTLET_SANITIZE})
 endif()
+
+# The headers that take longer to parse than most of our files do. C++ only: device code keeps host libraries out.
+function(gauntlet_precompile target)
+  if(GAUNTLET_PCH)
+    set(headers "")
+    foreach(header ${ARGN})
+      list(APPEND headers "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+    endforeach()
+    target_precompile_headers(${target} PRIVATE ${headers})
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
+  endif()
+endfunction()
+set(GAUNTLET_STANDARD_HEADERS algorithm chrono filesystem functional map memory optional regex set span sstream string
+  string_view unordered_map variant vector)
