@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/random.h"
 
@@ -26,12 +27,11 @@ struct Candidate {
   }
 };
 
-/// The logits with kImpossible for what the mask forbids and for NaN.
+/// The logits with kImpossible for what the mask forbids.
 std::vector<float> permitted(std::span<const float> logits, std::span<const std::uint32_t> mask) {
   std::vector<float> kept(logits.begin(), logits.end());
   for (std::size_t id = 0; id < kept.size(); ++id) {
-    const bool allowed = mask.empty() || (mask[id / 32] >> (id % 32) & 1) != 0;
-    if (!allowed || std::isnan(kept[id])) kept[id] = kImpossible;
+    if ((mask[id / 32] >> (id % 32) & 1) == 0) kept[id] = kImpossible;
   }
   return kept;
 }
@@ -102,7 +102,9 @@ std::vector<float> relative_weights(std::span<const float> logits, const Samplin
 void keep_nucleus(std::vector<float>& weights, float top_p) {
   const auto exponent = [](float weight) { return std::bit_cast<std::uint32_t>(weight) >> 23; };
   std::array<double, 256> sums{};
-  for (const float weight : weights) sums[exponent(weight)] += weight;
+  for (const float weight : weights) {
+    if (weight > 0) sums[exponent(weight)] += weight;
+  }
   double total = 0;
   for (const double sum : sums) total += sum;
   const double wanted = static_cast<double>(top_p) * total;
@@ -126,18 +128,25 @@ void keep_nucleus(std::vector<float>& weights, float top_p) {
   }
 }
 
+/// In eight parts, which need not wait for each other.
+double sum_of(std::span<const float> weights) {
+  std::array<double, 8> parts{};
+  std::size_t i = 0;
+  for (; i + parts.size() <= weights.size(); i += parts.size()) {
+    for (std::size_t lane = 0; lane < parts.size(); ++lane) parts[lane] += weights[i + lane];
+  }
+  for (; i < weights.size(); ++i) parts[0] += weights[i];
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
+}
+
 /// The token at `point`, in [0, 1), of the weights laid end to end in the order of ids. Sums of
 /// blocks come first, so that the walk from token to token is short.
 std::int32_t draw(std::span<const float> weights, double point) {
   std::vector<double> sums;
   double total = 0;
   for (std::size_t begin = 0; begin < weights.size(); begin += kBlock) {
-    double sum = 0;
-    for (const float weight : weights.subspan(begin, std::min(kBlock, weights.size() - begin))) {
-      sum += weight;
-    }
-    sums.push_back(sum);
-    total += sum;
+    sums.push_back(sum_of(weights.subspan(begin, std::min(kBlock, weights.size() - begin))));
+    total += sums.back();
   }
   double left = point * total;
   std::size_t chosen = 0;
@@ -184,12 +193,15 @@ std::int32_t sample(std::span<const float> logits, const SamplingParams& params,
                     std::span<const std::uint32_t> allowed) {
   check(bool(validate(params)), "sampling parameters were not validated");
   check(allowed.empty() || allowed.size() * 32 >= logits.size(), "a mask has a bit per logit");
-  if (params.temperature == 0 && allowed.empty()) return greedy(logits);
-  const std::vector<float> kept = permitted(logits, allowed);
-  if (params.temperature == 0) return greedy(kept);
-  const float top = largest(kept);
+  std::vector<float> kept;
+  if (!allowed.empty()) {
+    kept = permitted(logits, allowed);
+    logits = kept;
+  }
+  if (params.temperature == 0) return greedy(logits);
+  const float top = largest(logits);
   if (top == kImpossible) return kNoChoice;
-  std::vector<float> weights = relative_weights(kept, params, top);
+  std::vector<float> weights = relative_weights(logits, params, top);
   if (params.top_p < 1) keep_nucleus(weights, params.top_p);
   if (params.min_p > 0) {
     for (float& weight : weights) weight = weight < params.min_p ? 0.0f : weight;
