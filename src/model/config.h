@@ -36,6 +36,7 @@ struct ModelConfig {
   double rope_theta = 150000;
   RopeScaling rope;
   double swiglu_limit = 7;
+  bool tied_embeddings = false;          // lm_head is the embedding
   std::vector<AttentionSpan> attention;  // one per layer
   std::int64_t bos_id = -1;              // -1: none
   std::vector<std::int64_t> eos_ids;     // any of them ends a sequence

@@ -74,9 +74,10 @@ void read_rope(const json& object, std::string_view where, JsonFields& fields,
                                                  : "default";
   if (type == "yarn") {
     config.rope.factor = rope.number("factor");
-    config.rope.original_positions = rope.has("original_max_position_embeddings")
-                                         ? rope.number("original_max_position_embeddings")
-                                         : fields.number("initial_context_length");
+    const bool elsewhere =
+        !rope.has("original_max_position_embeddings") && fields.has("initial_context_length");
+    config.rope.original_positions = elsewhere ? fields.number("initial_context_length")
+                                               : rope.number("original_max_position_embeddings");
     config.rope.beta_fast = rope.number_or("beta_fast", 32);
     config.rope.beta_slow = rope.number_or("beta_slow", 1);
     if (rope.has("truncate") && scaling["truncate"] != false) {
@@ -105,6 +106,8 @@ void read_huggingface(const json& object, std::string_view where, JsonFields& fi
   if (fields.has("attention_bias") && object["attention_bias"] != true) {
     fields.refuse("'attention_bias' is not true; gpt-oss has biases on q, k, v and o");
   }
+  config.tied_embeddings =
+      fields.has("tie_word_embeddings") && object["tie_word_embeddings"] == true;
   config.bos_id = fields.integer_or("bos_token_id", -1);
   config.eos_ids = read_ids(object, "eos_token_id", fields);
   read_rope(object, where, fields, config);

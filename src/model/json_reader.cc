@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxBytes = 64u << 20;
 
 /// Sees keys and depth while the parser works; what it refuses is dropped and remembered.
 class Watch {
@@ -43,6 +44,10 @@ class Watch {
 }  // namespace
 
 Expected<json> parse_json_object(std::string_view text, std::string_view where) {
+  if (text.size() > kMaxBytes) {
+    return Error{.message = fmt::format("{} has {} bytes, more than the {} that are read as JSON",
+                                        where, text.size(), kMaxBytes)};
+  }
   Watch watch;
   const auto see = [&watch](int depth, json::parse_event_t event, json& parsed) {
     return watch(depth, event, parsed);

@@ -32,7 +32,8 @@ Expected<ModelWeights> load_model(const ModelFiles& files) {
   if (!config) return config.error();
   const auto table = read_safetensors(files);
   if (!table) return table.error();
-  auto weights = bind_huggingface(*config, *table);
+  const bool original = table->find("embedding.weight") != nullptr;
+  auto weights = original ? bind_original(*config, *table) : bind_huggingface(*config, *table);
   if (!weights) return weights;
   weights->storage = files.storage();
   return weights;

@@ -131,7 +131,8 @@ Expected<TensorTable> read_shards(const ModelFiles& files, const ModelFile& inde
     if (const auto added = add_safetensors(*file, table); !added) return added.error();
   }
   for (const auto& [tensor, shard] : map->items()) {
-    if (!table.find(tensor)) {
+    const Tensor* found = table.find(tensor);
+    if (!found || found->where != files.find(shard.get_ref<const std::string&>())->where) {
       return Error{.message = fmt::format("{}: tensor '{}' is not in '{}'", index.where, tensor,
                                           shard.get<std::string>())};
     }

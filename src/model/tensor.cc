@@ -11,7 +11,7 @@
 namespace gauntlet::model {
 namespace {
 
-std::optional<WeightType> weight_type(TensorType type) {
+std::optional<WeightType> as_weight_type(TensorType type) {
   switch (type) {
     case TensorType::f32:
       return WeightType::f32;
@@ -28,6 +28,16 @@ std::optional<WeightType> weight_type(TensorType type) {
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+Matrix stored_matrix(WeightType type, const std::byte* data, std::int64_t rows, std::int64_t cols) {
+  return {.type = type,
+          .rows = rows,
+          .cols = cols,
+          .data = data,
+          .row_stride_bytes = stored_row_bytes(type, cols),
+          .col_stride_bytes = is_block_type(type) ? 0 : element_bytes(type),
+          .order = Mxfp4Order::halves};
 }
 
 }  // namespace
@@ -68,44 +78,36 @@ const Tensor* TensorBinder::tensor(const std::string& name,
   return found;
 }
 
+std::optional<WeightType> TensorBinder::weight_type(const Tensor& tensor, std::int64_t cols) {
+  const auto type = as_weight_type(tensor.type);
+  if (!type) {
+    refuse(tensor, fmt::format("has type {}, which no matrix can have", tensor.type_name));
+  } else if (cols % block_values(*type) != 0) {
+    refuse(tensor, fmt::format("has rows of {}, not a multiple of the {} values of a block", cols,
+                               block_values(*type)));
+    return std::nullopt;
+  }
+  return type;
+}
+
 Matrix TensorBinder::matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
   const Tensor* found = tensor(name, {rows, cols});
-  if (!found) return {};
-  const auto type = weight_type(found->type);
-  if (!type) {
-    refuse(*found, fmt::format("has type {}, which no matrix can have", found->type_name));
-    return {};
-  }
-  if (is_block_type(*type) && cols % block_values(*type) != 0) {
-    refuse(*found, fmt::format("has rows of {}, not a multiple of the {} values of a block", cols,
-                               block_values(*type)));
-    return {};
-  }
-  return {.type = *type,
-          .rows = rows,
-          .cols = cols,
-          .data = found->data,
-          .row_stride_bytes = stored_row_bytes(*type, cols),
-          .col_stride_bytes = is_block_type(*type) ? 0 : element_bytes(*type),
-          .order = Mxfp4Order::halves};
+  const auto type = found ? weight_type(*found, cols) : std::nullopt;
+  if (!type) return {};
+  return stored_matrix(*type, found->data, rows, cols);
 }
 
 Vector TensorBinder::vector(const std::string& name, const std::vector<std::int64_t>& shape) {
   const Tensor* found = tensor(name, shape);
   if (!found) return {};
-  const auto type = weight_type(found->type);
+  const auto type = as_weight_type(found->type);
   if (!type || is_block_type(*type)) {
     refuse(*found, fmt::format("has type {} instead of a float", found->type_name));
     return {};
   }
   const auto count = static_cast<std::int64_t>(found->bytes) / element_bytes(*type);
   Vector values(static_cast<std::size_t>(count));
-  const Matrix row{.type = *type,
-                   .rows = 1,
-                   .cols = count,
-                   .data = found->data,
-                   .row_stride_bytes = static_cast<std::int64_t>(found->bytes),
-                   .col_stride_bytes = element_bytes(*type)};
+  const Matrix row = stored_matrix(*type, found->data, 1, count);
   row.read_row(0, values.data());
   return values;
 }
