@@ -60,6 +60,10 @@ Expected<void> apply_generation_config(std::string_view json_text, std::string_v
 Expected<void> apply_tokenizer_config(std::string_view json_text, std::string_view where,
                                       ModelConfig& config);
 
+class GgufFile;
+/// The metadata of a GGUF file.
+Expected<ModelConfig> parse_gguf_config(const GgufFile& file);
+
 /// Sliding in even layers, full in odd ones.
 std::vector<AttentionSpan> alternating_attention(std::int64_t num_layers);
 

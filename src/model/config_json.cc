@@ -5,6 +5,7 @@
 
 #include "model/config.h"
 #include "model/json_reader.h"
+#include "model/shown.h"
 
 namespace gauntlet::model {
 namespace {
@@ -87,7 +88,7 @@ void read_rope(const json& object, std::string_view where, JsonFields& fields,
       if (rope.has(other)) rope.refuse(fmt::format("'{}' is not part of gpt-oss", other));
     }
   } else if (type != "default") {
-    rope.refuse(fmt::format("rope_type '{}' is unknown; gpt-oss uses yarn", type));
+    rope.refuse(fmt::format("rope_type '{}' is unknown; gpt-oss uses yarn", shown(type)));
   }
   if (rope.failed()) fields.refuse_as(rope.error());
 }
@@ -95,7 +96,8 @@ void read_rope(const json& object, std::string_view where, JsonFields& fields,
 void read_huggingface(const json& object, std::string_view where, JsonFields& fields,
                       ModelConfig& config) {
   if (const std::string type = fields.text("model_type"); type != "gpt_oss") {
-    fields.refuse(fmt::format("model_type '{}' is not supported; this engine runs gpt_oss", type));
+    fields.refuse(
+        fmt::format("model_type '{}' is not supported; this engine runs gpt_oss", shown(type)));
   }
   config.num_experts = fields.integer("num_local_experts");
   config.experts_per_token = fields.has("num_experts_per_tok")

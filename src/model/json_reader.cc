@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "model/shown.h"
+
 namespace gauntlet::model {
 namespace {
 
@@ -30,7 +32,8 @@ class Watch {
       keys_.pop_back();
     } else if (event == json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) fault_ = fmt::format("has the key '{}' twice", key);
+      if (!keys_.back().insert(key).second)
+        fault_ = fmt::format("has the key '{}' twice", shown(key));
     }
     return fault_.empty();
   }

@@ -34,17 +34,17 @@ LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBin
   const std::int64_t query = config.query_width();
   const std::int64_t kv = config.kv_width();
   return {.attention_norm = bind.vector(layer + "input_layernorm.weight", {hidden}),
-          .q = bind.matrix(attention + "q_proj.weight", query, hidden),
-          .k = bind.matrix(attention + "k_proj.weight", kv, hidden),
-          .v = bind.matrix(attention + "v_proj.weight", kv, hidden),
-          .o = bind.matrix(attention + "o_proj.weight", hidden, query),
+          .q = bind.matrix(attention + "q_proj.weight", {query, hidden}),
+          .k = bind.matrix(attention + "k_proj.weight", {kv, hidden}),
+          .v = bind.matrix(attention + "v_proj.weight", {kv, hidden}),
+          .o = bind.matrix(attention + "o_proj.weight", {hidden, query}),
           .q_bias = bind.vector(attention + "q_proj.bias", {query}),
           .k_bias = bind.vector(attention + "k_proj.bias", {kv}),
           .v_bias = bind.vector(attention + "v_proj.bias", {kv}),
           .o_bias = bind.vector(attention + "o_proj.bias", {hidden}),
           .sinks = bind.vector(attention + "sinks", {config.num_heads}),
           .mlp_norm = bind.vector(layer + "post_attention_layernorm.weight", {hidden}),
-          .router = bind.matrix(mlp + "router.weight", config.num_experts, hidden),
+          .router = bind.matrix(mlp + "router.weight", {config.num_experts, hidden}),
           .router_bias = bind.vector(mlp + "router.bias", {config.num_experts}),
           .experts = bind_experts(config, mlp + "experts.", bind)};
 }
@@ -54,10 +54,10 @@ LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBin
 Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorTable& table) {
   TensorBinder bind(table);
   ModelWeights weights{.config = config, .file_bytes = table.total_bytes()};
-  weights.embedding = bind.matrix("model.embed_tokens.weight", config.vocab, config.hidden);
+  weights.embedding = bind.matrix("model.embed_tokens.weight", {config.vocab, config.hidden});
   weights.lm_head = config.tied_embeddings
                         ? weights.embedding
-                        : bind.matrix("lm_head.weight", config.vocab, config.hidden);
+                        : bind.matrix("lm_head.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("model.norm.weight", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
     weights.layers.push_back(bind_layer(config, layer, bind));

@@ -11,4 +11,7 @@ Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorT
 /// block.N...: as OpenAI released them, q, k and v in one tensor.
 Expected<ModelWeights> bind_original(const ModelConfig& config, const TensorTable& table);
 
+/// blk.N...: GGUF's names, gate and up in tensors of their own.
+Expected<ModelWeights> bind_gguf(const ModelConfig& config, const TensorTable& table);
+
 }  // namespace gauntlet::model

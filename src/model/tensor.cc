@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "core/check.h"
 #include "model/mxfp4.h"
 #include "model/quantized.h"
+#include "model/shown.h"
 
 namespace gauntlet::model {
 namespace {
@@ -49,7 +52,7 @@ std::string describe_shape(const std::vector<std::int64_t>& shape) {
 Expected<void> TensorTable::add(Tensor tensor) {
   if (const Tensor* other = find(tensor.name)) {
     return Error{.message = fmt::format("{}: tensor '{}' is in {} already", tensor.where,
-                                        tensor.name, other->where)};
+                                        shown(tensor.name), other->where)};
   }
   total_bytes_ += static_cast<std::int64_t>(tensor.bytes);
   std::string name = tensor.name;
@@ -81,7 +84,7 @@ const Tensor* TensorBinder::tensor(const std::string& name,
 std::optional<WeightType> TensorBinder::weight_type(const Tensor& tensor, std::int64_t cols) {
   const auto type = as_weight_type(tensor.type);
   if (!type) {
-    refuse(tensor, fmt::format("has type {}, which no matrix can have", tensor.type_name));
+    refuse(tensor, fmt::format("has type {}, which weights cannot have", tensor.type_name));
   } else if (cols % block_values(*type) != 0) {
     refuse(tensor, fmt::format("has rows of {}, not a multiple of the {} values of a block", cols,
                                block_values(*type)));
@@ -90,10 +93,14 @@ std::optional<WeightType> TensorBinder::weight_type(const Tensor& tensor, std::i
   return type;
 }
 
-Matrix TensorBinder::matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
-  const Tensor* found = tensor(name, {rows, cols});
+Matrix TensorBinder::matrix(const std::string& name, const std::vector<std::int64_t>& shape) {
+  const Tensor* found = tensor(name, shape);
+  const std::int64_t cols = shape.back();
   const auto type = found ? weight_type(*found, cols) : std::nullopt;
   if (!type) return {};
+  // The tensor is as large as its shape says, so the product cannot overflow.
+  const std::int64_t rows =
+      std::accumulate(shape.begin(), shape.end() - 1, std::int64_t{1}, std::multiplies<>());
   return stored_matrix(*type, found->data, rows, cols);
 }
 
@@ -113,7 +120,8 @@ Vector TensorBinder::vector(const std::string& name, const std::vector<std::int6
 }
 
 void TensorBinder::refuse(const Tensor& tensor, const std::string& what) {
-  refuse(Error{.message = fmt::format("{}: tensor '{}' {}", tensor.where, tensor.name, what)});
+  refuse(
+      Error{.message = fmt::format("{}: tensor '{}' {}", tensor.where, shown(tensor.name), what)});
 }
 
 void TensorBinder::refuse(Error error) {

@@ -51,8 +51,8 @@ class TensorBinder {
   explicit TensorBinder(const TensorTable& table) : table_(table) {}
 
   bool has(const std::string& name) const { return table_.find(name) != nullptr; }
-  /// A stored matrix [rows, cols], row by row.
-  Matrix matrix(const std::string& name, std::int64_t rows, std::int64_t cols);
+  /// A tensor of this shape as one matrix: the last dimension is a row, the others count rows.
+  Matrix matrix(const std::string& name, const std::vector<std::int64_t>& shape);
   /// The numbers of a tensor of this shape, as float.
   Vector vector(const std::string& name, const std::vector<std::int64_t>& shape);
   /// The type of a matrix's elements; nullopt and an error when it holds something else.
