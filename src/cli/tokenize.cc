@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +21,12 @@ using model::SpecialTokens;
 using model::Tokenizer;
 using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 struct Options {
   std::string model = "gauntlet-tiny";
@@ -98,12 +105,13 @@ std::string from_hex(std::string_view hex) {
 
 void write(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
-int encode(const Tokenizer& tokenizer, const Options& options) {
+int encode(const Tokenizer& tokenizer, const Options& options, double load_ms) {
   const auto text = read_input(options);
   if (!text) return report_error(text.error());
   const bool as_json = options.format == Format::json;
   std::size_t count = 0;
-  if (as_json) write(options.count ? "{" : options.pieces ? "{\"tokens\": [" : "{\"ids\": [");
+  const auto start = Clock::now();
+  if (as_json && !options.count) write(options.pieces ? "{\"tokens\": [" : "{\"ids\": [");
   tokenizer.encode(*text, options.specials, [&](std::span<const std::int32_t> ids) {
     std::string out;
     for (const std::int32_t id : ids) {
@@ -120,8 +128,14 @@ int encode(const Tokenizer& tokenizer, const Options& options) {
     }
     write(out);
   });
-  if (as_json) {
-    fmt::print("{}\"count\": {}}}\n", options.count ? "" : "], ", count);
+  if (as_json && options.count) {
+    const double encode_ms = milliseconds_since(start);
+    fmt::print("{}\n", json{{"count", count},
+                            {"bytes", text->size()},
+                            {"timing", {{"load_ms", load_ms}, {"encode_ms", encode_ms}}}}
+                           .dump());
+  } else if (as_json) {
+    fmt::print("], \"count\": {}}}\n", count);
   } else if (options.count) {
     fmt::print("{}\n", count);
   } else if (!options.pieces) {
@@ -183,10 +197,12 @@ int serve_lines(const Tokenizer& tokenizer) {
 }
 
 int tokenize(const Options& options) {
+  const auto start = Clock::now();
   const auto tokenizer = load_tokenizer(options.model);
+  const double load_ms = milliseconds_since(start);
   if (!tokenizer) return report_error(tokenizer.error());
   if (options.lines_json) return serve_lines(*tokenizer);
-  return options.decode ? decode(*tokenizer, options) : encode(*tokenizer, options);
+  return options.decode ? decode(*tokenizer, options) : encode(*tokenizer, options, load_ms);
 }
 
 }  // namespace
@@ -212,7 +228,8 @@ void add_tokenize(CLI::App& app, Context& context) {
       *command, "--special", options->specials,
       {{"as-text", SpecialTokens::as_text}, {"as-special", SpecialTokens::as_special}},
       "whether '<|end|>' in the text is that token; as-text unless said otherwise");
-  command->add_flag("--count", options->count, "only how many tokens");
+  command->add_flag("--count", options->count,
+                    "only how many tokens; in JSON also how long it took");
   command->add_flag("--pieces", options->pieces, "each token's text beside its id");
   add_format(*command, options->format);
   command->footer("Example:  gauntlet tokenize --text 'Once upon a time' --pieces");
