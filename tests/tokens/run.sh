@@ -1,6 +1,6 @@
 #!/bin/sh
 # Holds gauntlet's tokens against other implementations; exit code 77 (skipped) with a reason where they are missing.
-#   run.sh <gauntlet> <test file>
+#   run.sh <gauntlet> <harmony_lines> <test file>
 here=$(cd "$(dirname "$0")" && pwd)
 
 skip() {
@@ -10,4 +10,4 @@ skip() {
 command -v node >/dev/null || skip "node is not installed (apt install nodejs npm)"
 [ -d "$here/node_modules/tiktoken" ] || skip "tiktoken and others are not installed (npm ci --prefix tests/tokens)"
 
-GAUNTLET="$1" exec node --test --test-reporter=spec "$here/$2"
+GAUNTLET="$1" HARMONY_LINES="$2" exec node --test --test-reporter=spec "$here/$3"
