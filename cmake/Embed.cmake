@@ -12,3 +12,27 @@ function(gauntlet_embed target)
     target_sources(${target} PRIVATE ${out})
   endforeach()
 endfunction()
+
+# Large files: the assembler copies them as they are, which costs no compile time however large they are.
+#   gauntlet_embed_raw(target symbol_prefix file...)  ->  extern "C" const std::byte <prefix>_<file name with _>_begin[], _end[]
+enable_language(ASM)
+function(gauntlet_embed_raw target prefix)
+  foreach(file ${ARGN})
+    get_filename_component(name ${file} NAME)
+    string(MAKE_C_IDENTIFIER ${prefix}_${name} symbol)
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded_${symbol}.S)
+    file(CONFIGURE OUTPUT ${out} @ONLY CONTENT [[
+.section .rodata
+.balign 64
+.global @symbol@_begin
+.global @symbol@_end
+@symbol@_begin:
+.incbin "@file@"
+@symbol@_end:
+.byte 0
+.section .note.GNU-stack,"",%progbits
+]])
+    set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS ${file})
+    target_sources(${target} PRIVATE ${out})
+  endforeach()
+endfunction()

@@ -51,6 +51,17 @@ Expected<void> validate(const ModelConfig& config, std::string_view where);
 /// config.json of a Hugging Face folder, or of the original release. `where` names it in errors.
 Expected<ModelConfig> parse_config(std::string_view json_text, std::string_view where);
 
+/// generation_config.json: its end-of-sequence ids win over config.json's.
+Expected<void> apply_generation_config(std::string_view json_text, std::string_view where,
+                                       ModelConfig& config);
+
+/// tokenizer_config.json: whether a text begins with BOS.
+Expected<void> apply_tokenizer_config(std::string_view json_text, std::string_view where,
+                                      ModelConfig& config);
+
+/// Sliding in even layers, full in odd ones.
+std::vector<AttentionSpan> alternating_attention(std::int64_t num_layers);
+
 /// "gpt-oss-20b", "gpt-oss-120b": the published shapes, for random weights.
 Expected<ModelConfig> named_shape(std::string_view name);
 

@@ -8,13 +8,15 @@
 
 #include "core/expected.h"
 #include "model/config.h"
+#include "model/model_files.h"
 
 namespace gauntlet::model {
 
 enum class WeightType { f32, f16, bf16, q8_0, mxfp4 };
 
 /// Where the sixteen bytes of an MXFP4 block keep their nibbles: in pairs of neighbours (low is
-/// even) with the scales in a tensor of their own, or element j beside j + 16 behind the scale byte.
+/// even) with the scales in a tensor of their own, or element j beside j + 16 behind the scale
+/// byte.
 enum class Mxfp4Order { neighbours, halves };
 
 /// A matrix [rows, cols], rows being outputs. Element (r, c) is found by strides, so that a
@@ -91,7 +93,10 @@ struct ModelWeights {
 /// A folder with config.json and safetensors (one file, or shards with an index; Hugging Face's
 /// names or the original release's), or a .gguf file. Everything is checked; an error names file
 /// and tensor.
-Expected<ModelWeights> load_model(const std::string& path);
+Expected<ModelWeights> load_model(const ModelFiles& files);
+
+/// The same of whatever open_model() finds: a folder, a .gguf file or a known name.
+Expected<ModelWeights> load_model(const std::string& name_or_path);
 
 /// Deterministic random weights of a shape in gpt-oss's own types: bf16 dense, MXFP4 experts.
 ModelWeights random_model(const ModelConfig& config, std::uint64_t seed);

@@ -1,0 +1,24 @@
+// The executor on CPUs: packed weights, pinned threads, one fork per step.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "engine/executor.h"
+#include "model/weights.h"
+
+namespace gauntlet::engine {
+
+struct CpuExecutorConfig {
+  EngineOptions options;
+  std::int64_t max_sequences = 64;
+  std::int64_t max_tokens = 0;         // positions that the full layers can hold in all; 0: max_positions
+  std::int64_t max_batch_tokens = 512;  // of one step
+  /// Called while weights are packed, with the part done in [0, 1].
+  std::function<void(double)> progress;
+};
+
+/// Packs the weights and lets their source pages go.
+Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights& weights,
+                                                      const CpuExecutorConfig& config);
+
+}  // namespace gauntlet::engine

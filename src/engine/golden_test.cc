@@ -1,0 +1,104 @@
+// Does the engine compute what Hugging Face's implementation computes, however it is run? The golden
+// values come from tests/golden; see its README for how they were made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/files.h"
+#include "engine/cpu_executor.h"
+#include "engine/test_run.h"
+#include "model/weights.h"
+
+namespace gauntlet::engine {
+namespace {
+
+using kernels::cpu::SimdLevel;
+
+struct GoldenCase {
+  std::vector<std::int32_t> ids;
+  std::vector<std::pair<std::int32_t, float>> top;
+  double log_sum_exp = 0;
+  double mean_log_prob = 0;
+  std::vector<std::int32_t> greedy;
+  std::vector<float> margins;
+};
+
+std::vector<GoldenCase> golden_cases(const std::string& name) {
+  const auto text = read_file(std::string(GAUNTLET_SOURCE_DIR) + "/tests/golden/" + name + ".json");
+  const auto json = nlohmann::json::parse(text.value());
+  std::vector<GoldenCase> cases;
+  for (const auto& entry : json.at("cases")) {
+    GoldenCase& one = cases.emplace_back();
+    one.ids = entry.at("ids").get<std::vector<std::int32_t>>();
+    for (const auto& pair : entry.at("last_top20")) one.top.push_back({pair[0], pair[1]});
+    one.log_sum_exp = entry.at("logsumexp");
+    one.mean_log_prob = entry.at("mean_logprob");
+    one.greedy = entry.at("greedy").get<std::vector<std::int32_t>>();
+    one.margins = entry.at("margins").get<std::vector<float>>();
+  }
+  return cases;
+}
+
+model::ModelWeights golden_model(const std::string& name) {
+  return model::load_model(std::string(GAUNTLET_SOURCE_DIR) + "/models/" + name).value();
+}
+
+std::unique_ptr<Executor> executor_for(const model::ModelWeights& weights,
+                                       const EngineOptions& options) {
+  return std::move(make_cpu_executor(weights, {.options = options}).value());
+}
+
+/// Below this margin the first and second choice may change places under another order of sums.
+constexpr float kDecided = 0.02f;
+constexpr float kLogitTolerance = 2e-3f;
+
+void expect_golden(Executor& executor, const GoldenCase& golden, std::int64_t chunk) {
+  const SequenceId sequence = executor.kv().create();
+  const ItemResult after = prefill(executor, sequence, golden.ids, chunk);
+  for (const auto& [id, logit] : golden.top) {
+    EXPECT_NEAR(after.logits[id], logit, kLogitTolerance) << "token " << id;
+  }
+  // The golden ids are forced, so that one early difference does not hide the rest.
+  std::int32_t chosen = after.token;
+  for (std::size_t i = 0; i < golden.greedy.size(); ++i) {
+    if (golden.margins[i] >= kDecided) {
+      EXPECT_EQ(chosen, golden.greedy[i]) << "position " << i;
+    }
+    chosen = decode(executor, sequence, golden.greedy[i]).token;
+  }
+  executor.kv().free(sequence);
+}
+
+TEST(Golden, logits_and_choices_match_on_gauntlet_tiny) {
+  const auto weights = golden_model("gauntlet-tiny");
+  const auto executor = executor_for(weights, {});
+  for (const GoldenCase& golden : golden_cases("gauntlet-tiny")) {
+    expect_golden(*executor, golden, 512);
+  }
+}
+
+TEST(Golden, logits_and_choices_match_on_gauntlet_draft) {
+  const auto weights = golden_model("gauntlet-draft");
+  const auto executor = executor_for(weights, {});
+  for (const GoldenCase& golden : golden_cases("gauntlet-draft")) {
+    expect_golden(*executor, golden, 512);
+  }
+}
+
+TEST(Golden, mean_log_probability_of_the_prompts_matches) {
+  for (const std::string name : {"gauntlet-tiny", "gauntlet-draft"}) {
+    const auto weights = golden_model(name);
+    const auto executor = executor_for(weights, {});
+    for (const GoldenCase& golden : golden_cases(name)) {
+      const auto log_probs = score(*executor, golden.ids);
+      double sum = 0;
+      for (const double value : log_probs) sum += value;
+      EXPECT_NEAR(sum / static_cast<double>(log_probs.size()), golden.mean_log_prob, 2e-4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gauntlet::engine

@@ -1,0 +1,171 @@
+#include "engine/kv_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+
+namespace gauntlet::engine {
+
+KvPool::KvPool(const KvPoolConfig& config) : config_(config) {
+  check(config.page_tokens > 0 && config.window > 0, "a KV pool needs pages and a window");
+  const std::int64_t counts[] = {config.full_pages, config.sliding_pages};
+  for (int g = 0; g < kNumKvGroups; ++g) {
+    groups_[g].references.assign(static_cast<std::size_t>(counts[g]), 0);
+    // The lowest pages are handed out first, so that a small load touches little memory.
+    for (std::int64_t page = counts[g]; page-- > 0;) {
+      groups_[g].free.push_back(static_cast<std::int32_t>(page));
+    }
+  }
+}
+
+const KvPool::Sequence& KvPool::at(SequenceId sequence) const {
+  const auto found = sequences_.find(sequence);
+  check(found != sequences_.end(), "no such sequence in the KV pool");
+  return found->second;
+}
+
+std::int32_t KvPool::take(Group& group) {
+  check(!group.free.empty(), "a page was taken without being counted first");
+  const std::int32_t page = group.free.back();
+  group.free.pop_back();
+  group.references[page] = 1;
+  return page;
+}
+
+void KvPool::give(Group& group, std::int32_t page) {
+  if (--group.references[page] == 0) group.free.push_back(page);
+}
+
+SequenceId KvPool::create() {
+  sequences_[next_] = {};
+  return next_++;
+}
+
+SequenceId KvPool::fork(SequenceId parent) {
+  Sequence copy = at(parent);
+  // Pages reserved but not written yet belong to the parent alone.
+  const std::int64_t used = (copy.length + config_.page_tokens - 1) / config_.page_tokens;
+  for (int g = 0; g < kNumKvGroups; ++g) {
+    if (std::ssize(copy.tables[g]) > used) copy.tables[g].resize(used);
+    for (const std::int32_t page : copy.tables[g]) {
+      if (page != kNoPage) ++groups_[g].references[page];
+    }
+  }
+  sequences_[next_] = std::move(copy);
+  return next_++;
+}
+
+void KvPool::free(SequenceId sequence) {
+  const Sequence& gone = at(sequence);
+  for (int g = 0; g < kNumKvGroups; ++g) {
+    for (const std::int32_t page : gone.tables[g]) {
+      if (page != kNoPage) give(groups_[g], page);
+    }
+  }
+  sequences_.erase(sequence);
+}
+
+/// New pages for positions [length, length + count), and one more where the page being written is
+/// shared.
+std::int64_t KvPool::pages_needed(const Sequence& sequence, KvGroup group,
+                                  std::int64_t count) const {
+  const auto& table = sequence.tables[static_cast<int>(group)];
+  const std::int64_t end = sequence.length + count;
+  const std::int64_t pages = (end + config_.page_tokens - 1) / config_.page_tokens;
+  std::int64_t needed = std::max<std::int64_t>(0, pages - std::ssize(table));
+  const std::int64_t open = sequence.length / config_.page_tokens;
+  if (count > 0 && open < std::ssize(table) && table[open] != kNoPage &&
+      groups_[static_cast<int>(group)].references[table[open]] > 1) {
+    ++needed;
+  }
+  return needed;
+}
+
+void KvPool::grow(Sequence& sequence, KvGroup kind, std::int64_t count) {
+  Group& group = groups_[static_cast<int>(kind)];
+  auto& table = sequence.tables[static_cast<int>(kind)];
+  const std::int64_t open = sequence.length / config_.page_tokens;
+  if (count > 0 && open < std::ssize(table) && table[open] != kNoPage &&
+      group.references[table[open]] > 1) {
+    const std::int32_t own = take(group);
+    copies_.push_back({kind, table[open], own});
+    give(group, table[open]);
+    table[open] = own;
+  }
+  const std::int64_t end = sequence.length + count;
+  const std::int64_t pages = (end + config_.page_tokens - 1) / config_.page_tokens;
+  while (std::ssize(table) < pages) table.push_back(take(group));
+}
+
+bool KvPool::reserve(SequenceId id, std::int64_t count) {
+  const Sequence& sequence = at(id);
+  for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+    if (pages_needed(sequence, group, count) > free_pages(group)) return false;
+  }
+  for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) grow(sequences_[id], group, count);
+  return true;
+}
+
+void KvPool::commit(SequenceId id, std::int64_t count) {
+  at(id);
+  Sequence& sequence = sequences_[id];
+  sequence.length += count;
+  auto& table = sequence.tables[static_cast<int>(KvGroup::sliding)];
+  check(sequence.length <= std::ssize(table) * config_.page_tokens,
+        "more positions were committed than reserved");
+  // The next query sits at `length` and sees window - 1 positions before it.
+  const std::int64_t first_seen = std::max<std::int64_t>(0, sequence.length - config_.window + 1);
+  for (std::int64_t page = first_seen / config_.page_tokens; page-- > 0 && table[page] != kNoPage;) {
+    give(groups_[static_cast<int>(KvGroup::sliding)], table[page]);
+    table[page] = kNoPage;
+  }
+}
+
+std::int64_t KvPool::length(SequenceId sequence) const { return at(sequence).length; }
+
+std::span<const std::int32_t> KvPool::table(SequenceId sequence, KvGroup group) const {
+  return at(sequence).tables[static_cast<int>(group)];
+}
+
+std::int64_t KvPool::free_pages(KvGroup group) const {
+  return std::ssize(groups_[static_cast<int>(group)].free);
+}
+
+std::vector<PageCopy> KvPool::take_copies() { return std::exchange(copies_, {}); }
+
+std::string KvPool::check_integrity() const {
+  for (int g = 0; g < kNumKvGroups; ++g) {
+    const std::string name = g == 0 ? "full" : "sliding";
+    std::vector<std::int32_t> counted(groups_[g].references.size(), 0);
+    for (const auto& [id, sequence] : sequences_) {
+      const std::int64_t held = std::ssize(sequence.tables[g]) * config_.page_tokens;
+      if (held < sequence.length) return name + ": a table is shorter than its sequence";
+      for (std::int64_t i = 0; i < std::ssize(sequence.tables[g]); ++i) {
+        const std::int32_t page = sequence.tables[g][i];
+        if (page == kNoPage) {
+          if (g == 0) return "full: a page is missing";
+          if ((i + 1) * config_.page_tokens > sequence.length - config_.window + 1) {
+            return "sliding: a page inside the window is missing";
+          }
+        } else if (page < 0 || page >= std::ssize(counted)) {
+          return name + ": a table names a page that does not exist";
+        } else {
+          ++counted[page];
+        }
+      }
+    }
+    if (counted != groups_[g].references) return name + ": counts and tables disagree";
+    std::vector<char> is_free(counted.size(), 0);
+    for (const std::int32_t page : groups_[g].free) {
+      if (is_free[page]++ > 0) return name + ": a page is free twice";
+      if (counted[page] != 0) return name + ": a page in use is free";
+    }
+    for (std::size_t page = 0; page < counted.size(); ++page) {
+      if (counted[page] == 0 && !is_free[page]) return name + ": a page is lost";
+    }
+  }
+  return "";
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,83 @@
+// Who owns which page of the KV cache. Pages come in two groups, one for layers that see every
+// position and one for sliding layers, which keep only their window. Pages are counted, so that
+// sequences can share a prefix; a shared page is copied before it is written. No memory here: the
+// executor keeps the bytes.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gauntlet::engine {
+
+enum class KvGroup { full, sliding };
+inline constexpr int kNumKvGroups = 2;
+inline constexpr std::int32_t kNoPage = -1;
+
+struct KvPoolConfig {
+  std::int64_t page_tokens = 16;
+  std::int64_t window = 128;
+  std::int64_t full_pages = 0;
+  std::int64_t sliding_pages = 0;
+};
+
+/// The executor copies page `from` to page `to` in every layer of the group before the step.
+struct PageCopy {
+  KvGroup group;
+  std::int32_t from;
+  std::int32_t to;
+};
+
+using SequenceId = std::int64_t;
+
+class KvPool {
+ public:
+  explicit KvPool(const KvPoolConfig& config);
+
+  SequenceId create();
+  /// A sequence with the same contents, sharing every page. The parent stays as it is.
+  SequenceId fork(SequenceId parent);
+  void free(SequenceId sequence);
+
+  /// Makes room for `count` more positions. False, with nothing changed, when pages are short.
+  [[nodiscard]] bool reserve(SequenceId sequence, std::int64_t count);
+  /// The reserved positions now hold data; pages that slid out of the window go back.
+  void commit(SequenceId sequence, std::int64_t count);
+
+  std::int64_t length(SequenceId sequence) const;
+  /// Page of each run of page_tokens positions; kNoPage where a sliding layer let go.
+  std::span<const std::int32_t> table(SequenceId sequence, KvGroup group) const;
+  std::int64_t free_pages(KvGroup group) const;
+  std::int64_t num_sequences() const { return static_cast<std::int64_t>(sequences_.size()); }
+
+  /// The copies that reserve() asked for since the last call.
+  std::vector<PageCopy> take_copies();
+
+  /// Empty when counts, tables and free lists agree; otherwise what does not.
+  std::string check_integrity() const;
+
+ private:
+  struct Sequence {
+    std::int64_t length = 0;
+    std::vector<std::int32_t> tables[kNumKvGroups];
+  };
+  struct Group {
+    std::vector<std::int32_t> references;  // per page
+    std::vector<std::int32_t> free;        // a stack
+  };
+
+  std::int64_t pages_needed(const Sequence& sequence, KvGroup group, std::int64_t count) const;
+  void grow(Sequence& sequence, KvGroup group, std::int64_t count);
+  std::int32_t take(Group& group);
+  void give(Group& group, std::int32_t page);
+  const Sequence& at(SequenceId sequence) const;
+
+  KvPoolConfig config_;
+  Group groups_[kNumKvGroups];
+  std::map<SequenceId, Sequence> sequences_;
+  SequenceId next_ = 1;
+  std::vector<PageCopy> copies_;
+};
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,23 @@
+// From logits to a token: exact, seedable, and blind to whoever shares the batch.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gauntlet::engine {
+
+struct SamplingParams {
+  float temperature = 0;  // 0: the largest logit, the lowest id on ties
+  float top_p = 1;
+  int top_k = 0;  // 0: no limit
+  float min_p = 0;
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;  // how many tokens this request has drawn; makes each draw its own
+};
+
+/// Draws a token. Filters in this order: mask, top-k, top-p, min-p, all over the probabilities at
+/// this temperature. `allowed` has a bit per id; empty allows all.
+std::int32_t sample(std::span<const float> logits, const SamplingParams& params,
+                    std::span<const std::uint32_t> allowed);
+
+}  // namespace gauntlet::engine

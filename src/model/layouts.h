@@ -1,0 +1,11 @@
+// The ways in which files name and arrange the weights of gpt-oss; each becomes the same views.
+#pragma once
+#include "model/tensor.h"
+#include "model/weights.h"
+
+namespace gauntlet::model {
+
+/// model.layers.N...: experts in MXFP4, or in bf16 and transposed.
+Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorTable& table);
+
+}  // namespace gauntlet::model
