@@ -64,5 +64,6 @@ void add_new(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_perplexity(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
+void add_tokenize(CLI::App& app, Context& context);
 
 }  // namespace gauntlet::cli
