@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
+#include <optional>
 
+#include "core/files.h"
 #include "core/text.h"
 
 namespace gauntlet::model {
@@ -125,6 +128,31 @@ Expected<ModelConfig> named_shape(std::string_view name) {
                      .bos_id = 199998,
                      .eos_ids = {200002, 199999, 200012}};
   config.attention = alternating_attention(config.num_layers);
+  return config;
+}
+
+Expected<ModelConfig> random_shape(const std::string& name_or_file, std::int64_t num_layers) {
+  auto config = named_shape(name_or_file);
+  if (!config && name_or_file.ends_with(".json")) {
+    const auto text = read_file(name_or_file);
+    if (!text) return text.error();
+    config = parse_config(*text, name_or_file);
+    if (config) config->name = std::filesystem::path(name_or_file).stem().string();
+  }
+  if (!config) return config;
+  if (config->hidden % 32 != 0 || config->intermediate % 32 != 0) {
+    return Error{.message = fmt::format("{}: the hidden size {} and the intermediate size {} must "
+                                        "be multiples of 32, the block of MXFP4",
+                                        name_or_file, config->hidden, config->intermediate)};
+  }
+  if (num_layers == 0) return config;
+  if (num_layers < 0 || num_layers > config->num_layers) {
+    return Error{.message = fmt::format("{} has {} layers, so {} of them cannot be taken",
+                                        name_or_file, config->num_layers, num_layers),
+                 .kind = ErrorKind::wrong_use};
+  }
+  config->num_layers = num_layers;
+  config->attention.resize(static_cast<std::size_t>(num_layers));
   return config;
 }
 

@@ -67,7 +67,10 @@ Expected<ModelConfig> parse_gguf_config(const GgufFile& file);
 /// Sliding in even layers, full in odd ones.
 std::vector<AttentionSpan> alternating_attention(std::int64_t num_layers);
 
-/// "gpt-oss-20b", "gpt-oss-120b": the published shapes, for random weights.
+/// "gpt-oss-20b", "gpt-oss-120b": the published shapes.
 Expected<ModelConfig> named_shape(std::string_view name);
+
+/// A shape for random weights: a published one, or that of a config.json. Zero layers means all.
+Expected<ModelConfig> random_shape(const std::string& name_or_file, std::int64_t num_layers = 0);
 
 }  // namespace gauntlet::model

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "model/mxfp4.h"
 #include "model/quantized.h"
+#include "model/random_rows.h"
 
 namespace gauntlet::model {
 namespace {
@@ -58,6 +59,7 @@ void read_mxfp4_halves(const std::byte* row, std::int64_t count, float* out) {
 
 void Matrix::read_row(std::int64_t row, float* out) const {
   check(row >= 0 && row < rows, "a row lies inside its matrix");
+  if (is_random()) return read_random_row(*this, row, out);
   const std::byte* at = data + row * row_stride_bytes;
   switch (type) {
     case WeightType::f32:
@@ -77,6 +79,7 @@ void Matrix::read_row(std::int64_t row, float* out) const {
 void Matrix::read_row_bf16(std::int64_t row, std::uint16_t* out) const {
   check(type == WeightType::bf16, "only a bf16 matrix has bf16 rows");
   check(row >= 0 && row < rows, "a row lies inside its matrix");
+  if (is_random()) return read_random_row_bf16(*this, row, out);
   const std::byte* at = data + row * row_stride_bytes;
   if (col_stride_bytes == 2) {
     std::memcpy(out, at, static_cast<std::size_t>(cols) * 2);
@@ -89,6 +92,7 @@ void Matrix::read_row_mxfp4(std::int64_t row, std::uint8_t* nibbles,
                             std::uint8_t* scale_bytes) const {
   check(type == WeightType::mxfp4, "only an mxfp4 matrix has mxfp4 rows");
   check(row >= 0 && row < rows, "a row lies inside its matrix");
+  if (is_random()) return read_random_row_mxfp4(*this, row, nibbles, scale_bytes);
   const std::byte* at = data + row * row_stride_bytes;
   const std::int64_t blocks = cols / kMxfp4Block;
   if (order == Mxfp4Order::neighbours) {

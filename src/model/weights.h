@@ -20,7 +20,8 @@ enum class WeightType { f32, f16, bf16, q8_0, mxfp4 };
 enum class Mxfp4Order { neighbours, halves };
 
 /// A matrix [rows, cols], rows being outputs. Element (r, c) is found by strides, so that a
-/// transposed or interleaved tensor needs no copy. For block types a row is contiguous.
+/// transposed or interleaved tensor needs no copy. For block types a row is contiguous. A random
+/// matrix has no data at all: its rows are made as they are read.
 struct Matrix {
   WeightType type = WeightType::bf16;
   std::int64_t rows = 0;
@@ -31,7 +32,9 @@ struct Matrix {
   Mxfp4Order order = Mxfp4Order::neighbours;
   const std::byte* scales = nullptr;  // of mxfp4 in neighbours order; else inside the block
   std::int64_t scale_row_stride_bytes = 0;
+  std::uint64_t random_key = 0;  // of a random matrix, where data is null
 
+  bool is_random() const { return data == nullptr && rows > 0; }
   /// One row as float32, exactly.
   void read_row(std::int64_t row, float* out) const;
   /// One row of bf16 elements; only for type bf16.
@@ -69,7 +72,7 @@ struct LayerWeights {
   std::vector<ExpertWeights> experts;
 };
 
-/// Owns what the views point into: mapped files, or memory of random weights.
+/// Owns what the views point into; random weights need none.
 class WeightStorage {
  public:
   virtual ~WeightStorage() = default;
@@ -98,7 +101,8 @@ Expected<ModelWeights> load_model(const ModelFiles& files);
 /// The same of whatever open_model() finds: a folder, a .gguf file or a known name.
 Expected<ModelWeights> load_model(const std::string& name_or_path);
 
-/// Deterministic random weights of a shape in gpt-oss's own types: bf16 dense, MXFP4 experts.
+/// Deterministic random weights of a shape in gpt-oss's own types: bf16 dense, MXFP4 experts. They
+/// take no memory beyond norms and biases. A layer does not depend on how many there are.
 ModelWeights random_model(const ModelConfig& config, std::uint64_t seed);
 
 }  // namespace gauntlet::model
