@@ -36,6 +36,7 @@ struct ModelConfig {
   double rope_theta = 150000;
   RopeScaling rope;
   double swiglu_limit = 7;
+  bool tied_embeddings = false;          // lm_head is the embedding
   std::vector<AttentionSpan> attention;  // one per layer
   std::int64_t bos_id = -1;              // -1: none
   std::vector<std::int64_t> eos_ids;     // any of them ends a sequence
@@ -58,6 +59,10 @@ Expected<void> apply_generation_config(std::string_view json_text, std::string_v
 /// tokenizer_config.json: whether a text begins with BOS.
 Expected<void> apply_tokenizer_config(std::string_view json_text, std::string_view where,
                                       ModelConfig& config);
+
+class GgufFile;
+/// The metadata of a GGUF file.
+Expected<ModelConfig> parse_gguf_config(const GgufFile& file);
 
 /// Sliding in even layers, full in odd ones.
 std::vector<AttentionSpan> alternating_attention(std::int64_t num_layers);

@@ -5,6 +5,7 @@
 
 #include "model/config.h"
 #include "model/json_reader.h"
+#include "model/shown.h"
 
 namespace gauntlet::model {
 namespace {
@@ -74,9 +75,10 @@ void read_rope(const json& object, std::string_view where, JsonFields& fields,
                                                  : "default";
   if (type == "yarn") {
     config.rope.factor = rope.number("factor");
-    config.rope.original_positions = rope.has("original_max_position_embeddings")
-                                         ? rope.number("original_max_position_embeddings")
-                                         : fields.number("initial_context_length");
+    const bool elsewhere =
+        !rope.has("original_max_position_embeddings") && fields.has("initial_context_length");
+    config.rope.original_positions = elsewhere ? fields.number("initial_context_length")
+                                               : rope.number("original_max_position_embeddings");
     config.rope.beta_fast = rope.number_or("beta_fast", 32);
     config.rope.beta_slow = rope.number_or("beta_slow", 1);
     if (rope.has("truncate") && scaling["truncate"] != false) {
@@ -86,7 +88,7 @@ void read_rope(const json& object, std::string_view where, JsonFields& fields,
       if (rope.has(other)) rope.refuse(fmt::format("'{}' is not part of gpt-oss", other));
     }
   } else if (type != "default") {
-    rope.refuse(fmt::format("rope_type '{}' is unknown; gpt-oss uses yarn", type));
+    rope.refuse(fmt::format("rope_type '{}' is unknown; gpt-oss uses yarn", shown(type)));
   }
   if (rope.failed()) fields.refuse_as(rope.error());
 }
@@ -94,7 +96,8 @@ void read_rope(const json& object, std::string_view where, JsonFields& fields,
 void read_huggingface(const json& object, std::string_view where, JsonFields& fields,
                       ModelConfig& config) {
   if (const std::string type = fields.text("model_type"); type != "gpt_oss") {
-    fields.refuse(fmt::format("model_type '{}' is not supported; this engine runs gpt_oss", type));
+    fields.refuse(
+        fmt::format("model_type '{}' is not supported; this engine runs gpt_oss", shown(type)));
   }
   config.num_experts = fields.integer("num_local_experts");
   config.experts_per_token = fields.has("num_experts_per_tok")
@@ -105,6 +108,8 @@ void read_huggingface(const json& object, std::string_view where, JsonFields& fi
   if (fields.has("attention_bias") && object["attention_bias"] != true) {
     fields.refuse("'attention_bias' is not true; gpt-oss has biases on q, k, v and o");
   }
+  config.tied_embeddings =
+      fields.has("tie_word_embeddings") && object["tie_word_embeddings"] == true;
   config.bos_id = fields.integer_or("bos_token_id", -1);
   config.eos_ids = read_ids(object, "eos_token_id", fields);
   read_rope(object, where, fields, config);

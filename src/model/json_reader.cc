@@ -7,12 +7,15 @@
 #include <set>
 #include <vector>
 
+#include "model/shown.h"
+
 namespace gauntlet::model {
 namespace {
 
 using nlohmann::json;
 
 constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxBytes = 64u << 20;
 
 /// Sees keys and depth while the parser works; what it refuses is dropped and remembered.
 class Watch {
@@ -29,7 +32,8 @@ class Watch {
       keys_.pop_back();
     } else if (event == json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) fault_ = fmt::format("has the key '{}' twice", key);
+      if (!keys_.back().insert(key).second)
+        fault_ = fmt::format("has the key '{}' twice", shown(key));
     }
     return fault_.empty();
   }
@@ -43,6 +47,10 @@ class Watch {
 }  // namespace
 
 Expected<json> parse_json_object(std::string_view text, std::string_view where) {
+  if (text.size() > kMaxBytes) {
+    return Error{.message = fmt::format("{} has {} bytes, more than the {} that are read as JSON",
+                                        where, text.size(), kMaxBytes)};
+  }
   Watch watch;
   const auto see = [&watch](int depth, json::parse_event_t event, json& parsed) {
     return watch(depth, event, parsed);

@@ -1,11 +1,30 @@
 #include <fmt/format.h>
 
 #include "model/layouts.h"
-#include "model/mxfp4.h"
 #include "model/packed_experts.h"
 
 namespace gauntlet::model {
 namespace {
+
+std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::string& experts,
+                                        TensorBinder& bind) {
+  if (bind.has(experts + "gate_up_proj")) {
+    return bind_transposed_experts(config,
+                                   {.gate_up = experts + "gate_up_proj",
+                                    .gate_up_bias = experts + "gate_up_proj_bias",
+                                    .down = experts + "down_proj",
+                                    .down_bias = experts + "down_proj_bias"},
+                                   bind);
+  }
+  return bind_mxfp4_experts(config,
+                            {.gate_up_blocks = experts + "gate_up_proj_blocks",
+                             .gate_up_scales = experts + "gate_up_proj_scales",
+                             .gate_up_bias = experts + "gate_up_proj_bias",
+                             .down_blocks = experts + "down_proj_blocks",
+                             .down_scales = experts + "down_proj_scales",
+                             .down_bias = experts + "down_proj_bias"},
+                            bind);
+}
 
 LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
   const std::string layer = fmt::format("model.layers.{}.", index);
@@ -15,26 +34,19 @@ LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBin
   const std::int64_t query = config.query_width();
   const std::int64_t kv = config.kv_width();
   return {.attention_norm = bind.vector(layer + "input_layernorm.weight", {hidden}),
-          .q = bind.matrix(attention + "q_proj.weight", query, hidden),
-          .k = bind.matrix(attention + "k_proj.weight", kv, hidden),
-          .v = bind.matrix(attention + "v_proj.weight", kv, hidden),
-          .o = bind.matrix(attention + "o_proj.weight", hidden, query),
+          .q = bind.matrix(attention + "q_proj.weight", {query, hidden}),
+          .k = bind.matrix(attention + "k_proj.weight", {kv, hidden}),
+          .v = bind.matrix(attention + "v_proj.weight", {kv, hidden}),
+          .o = bind.matrix(attention + "o_proj.weight", {hidden, query}),
           .q_bias = bind.vector(attention + "q_proj.bias", {query}),
           .k_bias = bind.vector(attention + "k_proj.bias", {kv}),
           .v_bias = bind.vector(attention + "v_proj.bias", {kv}),
           .o_bias = bind.vector(attention + "o_proj.bias", {hidden}),
           .sinks = bind.vector(attention + "sinks", {config.num_heads}),
           .mlp_norm = bind.vector(layer + "post_attention_layernorm.weight", {hidden}),
-          .router = bind.matrix(mlp + "router.weight", config.num_experts, hidden),
+          .router = bind.matrix(mlp + "router.weight", {config.num_experts, hidden}),
           .router_bias = bind.vector(mlp + "router.bias", {config.num_experts}),
-          .experts = bind_packed_experts(config,
-                                         {.gate_up_blocks = mlp + "experts.gate_up_proj_blocks",
-                                          .gate_up_scales = mlp + "experts.gate_up_proj_scales",
-                                          .gate_up_bias = mlp + "experts.gate_up_proj_bias",
-                                          .down_blocks = mlp + "experts.down_proj_blocks",
-                                          .down_scales = mlp + "experts.down_proj_scales",
-                                          .down_bias = mlp + "experts.down_proj_bias"},
-                                         bind)};
+          .experts = bind_experts(config, mlp + "experts.", bind)};
 }
 
 }  // namespace
@@ -42,8 +54,10 @@ LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBin
 Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorTable& table) {
   TensorBinder bind(table);
   ModelWeights weights{.config = config, .file_bytes = table.total_bytes()};
-  weights.embedding = bind.matrix("model.embed_tokens.weight", config.vocab, config.hidden);
-  weights.lm_head = bind.matrix("lm_head.weight", config.vocab, config.hidden);
+  weights.embedding = bind.matrix("model.embed_tokens.weight", {config.vocab, config.hidden});
+  weights.lm_head = config.tied_embeddings
+                        ? weights.embedding
+                        : bind.matrix("lm_head.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("model.norm.weight", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
     weights.layers.push_back(bind_layer(config, layer, bind));

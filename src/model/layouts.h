@@ -8,4 +8,10 @@ namespace gauntlet::model {
 /// model.layers.N...: experts in MXFP4, or in bf16 and transposed.
 Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorTable& table);
 
+/// block.N...: as OpenAI released them, q, k and v in one tensor.
+Expected<ModelWeights> bind_original(const ModelConfig& config, const TensorTable& table);
+
+/// blk.N...: GGUF's names, gate and up in tensors of their own.
+Expected<ModelWeights> bind_gguf(const ModelConfig& config, const TensorTable& table);
+
 }  // namespace gauntlet::model

@@ -1,6 +1,7 @@
 // From a model's files to its weights.
 #include <fmt/format.h>
 
+#include "model/gguf.h"
 #include "model/layouts.h"
 #include "model/safetensors.h"
 #include "model/weights.h"
@@ -25,16 +26,34 @@ Expected<ModelConfig> read_config(const ModelFiles& files) {
   return config;
 }
 
-}  // namespace
-
-Expected<ModelWeights> load_model(const ModelFiles& files) {
+Expected<ModelWeights> load_folder(const ModelFiles& files) {
   const auto config = read_config(files);
   if (!config) return config.error();
   const auto table = read_safetensors(files);
   if (!table) return table.error();
-  auto weights = bind_huggingface(*config, *table);
-  if (!weights) return weights;
-  weights->storage = files.storage();
+  const bool original = table->find("embedding.weight") != nullptr;
+  return original ? bind_original(*config, *table) : bind_huggingface(*config, *table);
+}
+
+Expected<ModelWeights> load_gguf(const ModelFile& file) {
+  const auto gguf = GgufFile::parse(file);
+  if (!gguf) return gguf.error();
+  auto config = parse_gguf_config(*gguf);
+  if (!config) return config.error();
+  config->name = std::filesystem::path(file.name).stem().string();
+  TensorTable table(file.where);
+  for (const Tensor& tensor : gguf->tensors()) {
+    if (const auto added = table.add(tensor); !added) return added.error();
+  }
+  return bind_gguf(*config, table);
+}
+
+}  // namespace
+
+Expected<ModelWeights> load_model(const ModelFiles& files) {
+  const ModelFile* gguf = files.gguf();
+  auto weights = gguf ? load_gguf(*gguf) : load_folder(files);
+  if (weights) weights->storage = files.storage();
   return weights;
 }
 

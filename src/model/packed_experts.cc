@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/mxfp4.h"
+#include "model/quantized.h"
 
 namespace gauntlet::model {
 namespace {
@@ -54,29 +55,77 @@ Vector part_of(const Vector& all, std::int64_t first, std::int64_t count, std::i
   return values;
 }
 
+/// For each expert a matrix [outputs, inputs] over its part [inputs, outputs] of the tensor.
+std::vector<Matrix> bind_transposed(TensorBinder& bind, const std::string& name,
+                                    const std::vector<std::int64_t>& shape) {
+  const std::int64_t inputs = shape[1], outputs = shape[2];
+  const Tensor* tensor = bind.tensor(name, shape);
+  const auto type = tensor ? bind.weight_type(*tensor, outputs) : std::nullopt;
+  if (!type) return {};
+  if (is_block_type(*type)) {
+    bind.refuse(*tensor, fmt::format("has type {}, which cannot be transposed", tensor->type_name));
+    return {};
+  }
+  std::vector<Matrix> matrices;
+  for (std::int64_t e = 0; e < shape[0]; ++e) {
+    matrices.push_back({.type = *type,
+                        .rows = outputs,
+                        .cols = inputs,
+                        .data = tensor->data + e * inputs * outputs * element_bytes(*type),
+                        .row_stride_bytes = element_bytes(*type),
+                        .col_stride_bytes = outputs * element_bytes(*type)});
+  }
+  return matrices;
+}
+
+struct Biases {
+  Vector gate_up;  // [experts, 2 * intermediate]
+  Vector down;     // [experts, hidden]
+};
+
+ExpertWeights unpack(const ModelConfig& config, std::int64_t expert, const Matrix& gate_up,
+                     const Matrix& down, const Biases& biases) {
+  const std::int64_t first = expert * 2 * config.intermediate;
+  return {.gate = every_second_row(gate_up, Interleave::gate),
+          .up = every_second_row(gate_up, Interleave::up),
+          .down = down,
+          .gate_bias = part_of(biases.gate_up, first, config.intermediate, 2),
+          .up_bias = part_of(biases.gate_up, first + 1, config.intermediate, 2),
+          .down_bias = part_of(biases.down, expert * config.hidden, config.hidden, 1)};
+}
+
 }  // namespace
 
-std::vector<ExpertWeights> bind_packed_experts(const ModelConfig& config,
-                                               const PackedExpertNames& names, TensorBinder& bind) {
+std::vector<ExpertWeights> bind_mxfp4_experts(const ModelConfig& config,
+                                              const Mxfp4ExpertNames& names, TensorBinder& bind) {
   const std::int64_t count = config.num_experts;
   const std::int64_t hidden = config.hidden, intermediate = config.intermediate;
   const Matrix gate_up = bind_mxfp4(bind, names.gate_up_blocks, names.gate_up_scales,
                                     {count, 2 * intermediate, hidden});
   const Matrix down =
       bind_mxfp4(bind, names.down_blocks, names.down_scales, {count, hidden, intermediate});
-  const Vector gate_up_bias = bind.vector(names.gate_up_bias, {count, 2 * intermediate});
-  const Vector down_bias = bind.vector(names.down_bias, {count, hidden});
-  if (bind.failed()) return {};
-
+  const Biases biases{.gate_up = bind.vector(names.gate_up_bias, {count, 2 * intermediate}),
+                      .down = bind.vector(names.down_bias, {count, hidden})};
   std::vector<ExpertWeights> experts;
-  for (std::int64_t e = 0; e < count; ++e) {
-    const Matrix own = rows_of(gate_up, e * 2 * intermediate, 2 * intermediate);
-    experts.push_back({.gate = every_second_row(own, Interleave::gate),
-                       .up = every_second_row(own, Interleave::up),
-                       .down = rows_of(down, e * hidden, hidden),
-                       .gate_bias = part_of(gate_up_bias, e * 2 * intermediate, intermediate, 2),
-                       .up_bias = part_of(gate_up_bias, e * 2 * intermediate + 1, intermediate, 2),
-                       .down_bias = part_of(down_bias, e * hidden, hidden, 1)});
+  for (std::int64_t e = 0; e < count && !bind.failed(); ++e) {
+    experts.push_back(unpack(config, e, rows_of(gate_up, e * 2 * intermediate, 2 * intermediate),
+                             rows_of(down, e * hidden, hidden), biases));
+  }
+  return experts;
+}
+
+std::vector<ExpertWeights> bind_transposed_experts(const ModelConfig& config,
+                                                   const TransposedExpertNames& names,
+                                                   TensorBinder& bind) {
+  const std::int64_t count = config.num_experts;
+  const std::int64_t hidden = config.hidden, intermediate = config.intermediate;
+  const auto gate_up = bind_transposed(bind, names.gate_up, {count, hidden, 2 * intermediate});
+  const auto down = bind_transposed(bind, names.down, {count, intermediate, hidden});
+  const Biases biases{.gate_up = bind.vector(names.gate_up_bias, {count, 2 * intermediate}),
+                      .down = bind.vector(names.down_bias, {count, hidden})};
+  std::vector<ExpertWeights> experts;
+  for (std::size_t e = 0; !bind.failed() && e < gate_up.size(); ++e) {
+    experts.push_back(unpack(config, static_cast<std::int64_t>(e), gate_up[e], down[e], biases));
   }
   return experts;
 }

@@ -7,15 +7,25 @@
 
 namespace gauntlet::model {
 
-/// Tensors in MXFP4: blocks [experts, rows, cols / 32, 16] and scales [experts, rows, cols / 32].
-struct PackedExpertNames {
+/// MXFP4: blocks [experts, rows, cols / 32, 16] and scales [experts, rows, cols / 32].
+struct Mxfp4ExpertNames {
   std::string gate_up_blocks, gate_up_scales;  // rows: 2 * intermediate
   std::string gate_up_bias;                    // [experts, 2 * intermediate]
   std::string down_blocks, down_scales;        // rows: hidden
   std::string down_bias;                       // [experts, hidden]
 };
+std::vector<ExpertWeights> bind_mxfp4_experts(const ModelConfig& config,
+                                              const Mxfp4ExpertNames& names, TensorBinder& bind);
 
-std::vector<ExpertWeights> bind_packed_experts(const ModelConfig& config,
-                                               const PackedExpertNames& names, TensorBinder& bind);
+/// Plain elements, inputs before outputs.
+struct TransposedExpertNames {
+  std::string gate_up;       // [experts, hidden, 2 * intermediate]
+  std::string gate_up_bias;  // [experts, 2 * intermediate]
+  std::string down;          // [experts, intermediate, hidden]
+  std::string down_bias;     // [experts, hidden]
+};
+std::vector<ExpertWeights> bind_transposed_experts(const ModelConfig& config,
+                                                   const TransposedExpertNames& names,
+                                                   TensorBinder& bind);
 
 }  // namespace gauntlet::model

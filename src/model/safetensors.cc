@@ -9,6 +9,7 @@
 
 #include "model/checked_math.h"
 #include "model/json_reader.h"
+#include "model/shown.h"
 
 namespace gauntlet::model {
 namespace {
@@ -55,7 +56,7 @@ class Entry {
     const auto element = std::find_if(std::begin(kElements), std::end(kElements),
                                       [&](const Element& e) { return tensor.type_name == e.name; });
     if (element == std::end(kElements)) {
-      return refuse(fmt::format("has the unknown dtype '{}'", tensor.type_name));
+      return refuse(fmt::format("has the unknown dtype '{}'", shown(tensor.type_name)));
     }
     tensor.type = element->type;
 
@@ -94,7 +95,7 @@ class Entry {
 
  private:
   Error refuse(const std::string& what) const {
-    return {.message = fmt::format("{}: tensor '{}' {}", file_.where, name_, what)};
+    return {.message = fmt::format("{}: tensor '{}' {}", file_.where, shown(name_), what)};
   }
 
   const ModelFile& file_;
@@ -119,21 +120,23 @@ Expected<TensorTable> read_shards(const ModelFiles& files, const ModelFile& inde
   for (const auto& [tensor, shard] : map->items()) {
     if (!shard.is_string() || !is_plain_name(shard.get_ref<const std::string&>())) {
       return Error{.message = fmt::format("{}: tensor '{}' is not mapped to a file of the folder",
-                                          index.where, tensor)};
+                                          index.where, shown(tensor))};
     }
     const auto& name = shard.get_ref<const std::string&>();
     if (!read.insert(name).second) continue;
     const ModelFile* file = files.find(name);
     if (!file) {
       return Error{.message = fmt::format("{}: the file '{}', which holds tensor '{}', is missing",
-                                          index.where, name, tensor)};
+                                          index.where, shown(name), shown(tensor))};
     }
     if (const auto added = add_safetensors(*file, table); !added) return added.error();
   }
   for (const auto& [tensor, shard] : map->items()) {
-    if (!table.find(tensor)) {
-      return Error{.message = fmt::format("{}: tensor '{}' is not in '{}'", index.where, tensor,
-                                          shard.get<std::string>())};
+    const Tensor* found = table.find(tensor);
+    if (!found || found->where != files.find(shard.get_ref<const std::string&>())->where) {
+      return Error{.message =
+                       fmt::format("{}: tensor '{}' is not in '{}'", index.where, shown(tensor),
+                                   shown(shard.get_ref<const std::string&>()))};
     }
   }
   return table;
@@ -173,8 +176,8 @@ Expected<void> add_safetensors(const ModelFile& file, TensorTable& table) {
   });
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     if (tensors[i - 1].data + tensors[i - 1].bytes > tensors[i].data) {
-      return refuse(
-          fmt::format("tensors '{}' and '{}' overlap", tensors[i - 1].name, tensors[i].name));
+      return refuse(fmt::format("tensors '{}' and '{}' overlap", shown(tensors[i - 1].name),
+                                shown(tensors[i].name)));
     }
   }
   for (Tensor& tensor : tensors) {

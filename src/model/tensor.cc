@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "core/check.h"
 #include "model/mxfp4.h"
 #include "model/quantized.h"
+#include "model/shown.h"
 
 namespace gauntlet::model {
 namespace {
 
-std::optional<WeightType> weight_type(TensorType type) {
+std::optional<WeightType> as_weight_type(TensorType type) {
   switch (type) {
     case TensorType::f32:
       return WeightType::f32;
@@ -30,6 +33,16 @@ std::optional<WeightType> weight_type(TensorType type) {
   return std::nullopt;
 }
 
+Matrix stored_matrix(WeightType type, const std::byte* data, std::int64_t rows, std::int64_t cols) {
+  return {.type = type,
+          .rows = rows,
+          .cols = cols,
+          .data = data,
+          .row_stride_bytes = stored_row_bytes(type, cols),
+          .col_stride_bytes = is_block_type(type) ? 0 : element_bytes(type),
+          .order = Mxfp4Order::halves};
+}
+
 }  // namespace
 
 std::string describe_shape(const std::vector<std::int64_t>& shape) {
@@ -39,7 +52,7 @@ std::string describe_shape(const std::vector<std::int64_t>& shape) {
 Expected<void> TensorTable::add(Tensor tensor) {
   if (const Tensor* other = find(tensor.name)) {
     return Error{.message = fmt::format("{}: tensor '{}' is in {} already", tensor.where,
-                                        tensor.name, other->where)};
+                                        shown(tensor.name), other->where)};
   }
   total_bytes_ += static_cast<std::int64_t>(tensor.bytes);
   std::string name = tensor.name;
@@ -68,50 +81,47 @@ const Tensor* TensorBinder::tensor(const std::string& name,
   return found;
 }
 
-Matrix TensorBinder::matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
-  const Tensor* found = tensor(name, {rows, cols});
-  if (!found) return {};
-  const auto type = weight_type(found->type);
+std::optional<WeightType> TensorBinder::weight_type(const Tensor& tensor, std::int64_t cols) {
+  const auto type = as_weight_type(tensor.type);
   if (!type) {
-    refuse(*found, fmt::format("has type {}, which no matrix can have", found->type_name));
-    return {};
-  }
-  if (is_block_type(*type) && cols % block_values(*type) != 0) {
-    refuse(*found, fmt::format("has rows of {}, not a multiple of the {} values of a block", cols,
+    refuse(tensor, fmt::format("has type {}, which weights cannot have", tensor.type_name));
+  } else if (cols % block_values(*type) != 0) {
+    refuse(tensor, fmt::format("has rows of {}, not a multiple of the {} values of a block", cols,
                                block_values(*type)));
-    return {};
+    return std::nullopt;
   }
-  return {.type = *type,
-          .rows = rows,
-          .cols = cols,
-          .data = found->data,
-          .row_stride_bytes = stored_row_bytes(*type, cols),
-          .col_stride_bytes = is_block_type(*type) ? 0 : element_bytes(*type),
-          .order = Mxfp4Order::halves};
+  return type;
+}
+
+Matrix TensorBinder::matrix(const std::string& name, const std::vector<std::int64_t>& shape) {
+  const Tensor* found = tensor(name, shape);
+  const std::int64_t cols = shape.back();
+  const auto type = found ? weight_type(*found, cols) : std::nullopt;
+  if (!type) return {};
+  // The tensor is as large as its shape says, so the product cannot overflow.
+  const std::int64_t rows =
+      std::accumulate(shape.begin(), shape.end() - 1, std::int64_t{1}, std::multiplies<>());
+  return stored_matrix(*type, found->data, rows, cols);
 }
 
 Vector TensorBinder::vector(const std::string& name, const std::vector<std::int64_t>& shape) {
   const Tensor* found = tensor(name, shape);
   if (!found) return {};
-  const auto type = weight_type(found->type);
+  const auto type = as_weight_type(found->type);
   if (!type || is_block_type(*type)) {
     refuse(*found, fmt::format("has type {} instead of a float", found->type_name));
     return {};
   }
   const auto count = static_cast<std::int64_t>(found->bytes) / element_bytes(*type);
   Vector values(static_cast<std::size_t>(count));
-  const Matrix row{.type = *type,
-                   .rows = 1,
-                   .cols = count,
-                   .data = found->data,
-                   .row_stride_bytes = static_cast<std::int64_t>(found->bytes),
-                   .col_stride_bytes = element_bytes(*type)};
+  const Matrix row = stored_matrix(*type, found->data, 1, count);
   row.read_row(0, values.data());
   return values;
 }
 
 void TensorBinder::refuse(const Tensor& tensor, const std::string& what) {
-  refuse(Error{.message = fmt::format("{}: tensor '{}' {}", tensor.where, tensor.name, what)});
+  refuse(
+      Error{.message = fmt::format("{}: tensor '{}' {}", tensor.where, shown(tensor.name), what)});
 }
 
 void TensorBinder::refuse(Error error) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,10 +50,13 @@ class TensorBinder {
  public:
   explicit TensorBinder(const TensorTable& table) : table_(table) {}
 
-  /// A stored matrix [rows, cols], row by row.
-  Matrix matrix(const std::string& name, std::int64_t rows, std::int64_t cols);
+  bool has(const std::string& name) const { return table_.find(name) != nullptr; }
+  /// A tensor of this shape as one matrix: the last dimension is a row, the others count rows.
+  Matrix matrix(const std::string& name, const std::vector<std::int64_t>& shape);
   /// The numbers of a tensor of this shape, as float.
   Vector vector(const std::string& name, const std::vector<std::int64_t>& shape);
+  /// The type of a matrix's elements; nullopt and an error when it holds something else.
+  std::optional<WeightType> weight_type(const Tensor& tensor, std::int64_t cols);
   /// The tensor when it is there with this shape; otherwise null, and an error.
   const Tensor* tensor(const std::string& name, const std::vector<std::int64_t>& shape);
 
