@@ -61,5 +61,6 @@ void add_report(CLI::App& app, Context& context);
 void add_roofline(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
+void add_convert(CLI::App& app, Context& context);
 
 }  // namespace gauntlet::cli
