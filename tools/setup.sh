@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs what a job needs and nothing else: Debian packages by name and, for the browser tests, playwright-core from
-# npm (tests/browser/package-lock.json). Says what it installs; does nothing when all of it is there.
+# Installs what a job needs and nothing else: Debian packages by name and, for tests, what the package-lock.json of
+# tests/browser and tests/tokens name, from npm. Says what it installs; does nothing when all of it is there.
 #   tools/setup.sh build | test | sanitize
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,7 +41,12 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-if [ "$job" = test ] && [ ! -d tests/browser/node_modules/playwright-core ]; then
-  echo "setup: installing playwright-core (npm) in tests/browser"
-  npm ci --prefix tests/browser --no-audit --no-fund --silent
+install_node_modules() {  # folder, a package that is there once it was installed
+  [ -d "$1/node_modules/$2" ] && return
+  echo "setup: installing the npm packages of $1"
+  npm ci --prefix "$1" --no-audit --no-fund --silent
+}
+if [ "$job" = test ]; then
+  install_node_modules tests/browser playwright-core
+  install_node_modules tests/tokens tiktoken
 fi

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   add_doctor(app, context);
   add_new(app, context);
   add_convert(app, context);
+  add_tokenize(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -110,6 +110,10 @@ Expected<std::vector<lab::PlanItem>> plan_of(const Options& options, const lab::
   }
   const auto overrides = parse_sets(options.sets);
   if (!overrides) return overrides.error();
+  if (!overrides->empty() && (options.update_expectations || options.accept_regressions)) {
+    return wrong_use(
+        "expectations hold for the default sizes: leave out --set, or do not record this run");
+  }
   const auto sweep = parse_sweep(options.sweep);
   if (!sweep) return sweep.error();
   return lab::make_plan(targets, options.backend, machine, *overrides, *sweep);

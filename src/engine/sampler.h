@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "core/expected.h"
+
 namespace gauntlet::engine {
 
 struct SamplingParams {
@@ -15,8 +17,15 @@ struct SamplingParams {
   std::int64_t step = 0;  // how many tokens this request has drawn; makes each draw its own
 };
 
-/// Draws a token. Filters in this order: mask, top-k, top-p, min-p, all over the probabilities at
-/// this temperature. `allowed` has a bit per id; empty allows all.
+/// Holds an error that names the first parameter no draw can be made with.
+Expected<void> validate(const SamplingParams& params);
+
+/// What sample() answers when the mask, or logits that are NaN or -inf, leave no token.
+inline constexpr std::int32_t kNoChoice = -1;
+
+/// Draws a token. Filters in this order, each over what the one before left: mask, top-k, top-p,
+/// min-p, all over the probabilities at this temperature. `allowed` has a bit per id; empty allows
+/// all. The draw depends on logits, parameters and mask alone.
 std::int32_t sample(std::span<const float> logits, const SamplingParams& params,
                     std::span<const std::uint32_t> allowed);
 

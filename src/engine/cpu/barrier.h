@@ -1,0 +1,41 @@
+// Where the threads of a step meet: spinning, since the next phase is microseconds away; after a
+// while yielding, for machines with fewer CPUs than threads.
+#pragma once
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace gauntlet::engine {
+
+class SpinBarrier {
+ public:
+  explicit SpinBarrier(int threads) : threads_(threads) {}
+
+  void wait() {
+    if (threads_ == 1) return;
+    const std::uint32_t round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      round_.store(round + 1, std::memory_order_release);
+      return;
+    }
+    for (int spin = 0; round_.load(std::memory_order_acquire) == round; ++spin) {
+      if (spin < kSpins) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+      } else {
+        sched_yield();
+      }
+    }
+  }
+
+ private:
+  static constexpr int kSpins = 2000;
+  const int threads_;
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+};
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,73 @@
+#include "engine/cpu/kv_store.h"
+
+#include <cstring>
+
+#include "core/check.h"
+#include "kernels/cpu/kernels.h"
+
+namespace gauntlet::engine {
+namespace {
+
+using kernels::cpu::kPageTokens;
+
+std::uint16_t round_bf16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+}  // namespace
+
+KvStore::KvStore(const model::ModelConfig& config, const KvPoolConfig& pool, KvType type)
+    : head_dim_(config.head_dim),
+      element_bytes_(type == KvType::f32 ? 4 : 2),
+      head_bytes_(config.head_dim * kPageTokens * element_bytes_),
+      page_bytes_(config.num_kv_heads * head_bytes_) {
+  check(pool.page_tokens == kPageTokens, "the CPU cache has pages of 16 positions");
+  for (const model::AttentionSpan span : config.attention) {
+    groups_.push_back(span == model::AttentionSpan::full ? KvGroup::full : KvGroup::sliding);
+    const std::int64_t pages =
+        groups_.back() == KvGroup::full ? pool.full_pages : pool.sliding_pages;
+    Layer& layer = layers_.emplace_back();
+    layer.keys.resize(static_cast<std::size_t>(pages * page_bytes_));
+    layer.values.resize(static_cast<std::size_t>(pages * page_bytes_));
+  }
+}
+
+void KvStore::write(std::int64_t layer, std::int32_t page, std::int64_t head, int slot,
+                    const float* k, const float* v) {
+  const std::int64_t at = page * page_bytes_ + head * head_bytes_;
+  std::uint8_t* keys = layers_[layer].keys.data() + at;
+  std::uint8_t* values = layers_[layer].values.data() + at + slot * head_dim_ * element_bytes_;
+  if (element_bytes_ == 4) {
+    auto* key_lanes = reinterpret_cast<float*>(keys) + slot;
+    for (std::int64_t d = 0; d < head_dim_; ++d) key_lanes[d * kPageTokens] = k[d];
+    std::memcpy(values, v, static_cast<std::size_t>(head_dim_) * 4);
+  } else {
+    auto* key_lanes = reinterpret_cast<std::uint16_t*>(keys) + slot;
+    auto* out = reinterpret_cast<std::uint16_t*>(values);
+    for (std::int64_t d = 0; d < head_dim_; ++d) {
+      key_lanes[d * kPageTokens] = round_bf16(k[d]);
+      out[d] = round_bf16(v[d]);
+    }
+  }
+}
+
+void KvStore::copy(const PageCopy& copy) {
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (groups_[l] != copy.group) continue;
+    for (HostArray<std::uint8_t>* half : {&layers_[l].keys, &layers_[l].values}) {
+      std::memcpy(half->data() + copy.to * page_bytes_, half->data() + copy.from * page_bytes_,
+                  static_cast<std::size_t>(page_bytes_));
+    }
+  }
+}
+
+const std::uint8_t* KvStore::keys(std::int64_t layer, std::int64_t head) const {
+  return layers_[layer].keys.data() + head * head_bytes_;
+}
+const std::uint8_t* KvStore::values(std::int64_t layer, std::int64_t head) const {
+  return layers_[layer].values.data() + head * head_bytes_;
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,183 @@
+#include "engine/cpu/layers.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/cpu/split.h"
+
+namespace gauntlet::engine {
+
+using kernels::cpu::kAttentionRows;
+using kernels::cpu::kBlock;
+using kernels::cpu::kGroupRows;
+using kernels::cpu::kPageTokens;
+using kernels::cpu::Output;
+using kernels::cpu::PackedFormat;
+using kernels::cpu::Precision;
+using kernels::cpu::Product;
+
+namespace {
+constexpr std::int64_t kTileGroups = 4;
+}
+
+Precision Layers::precision_for(const kernels::cpu::PackedMatrix& matrix) const {
+  switch (matrix.format) {
+    case PackedFormat::f32:
+      return Precision::f32;
+    case PackedFormat::bf16:
+      return machine_.plan.dense;
+    case PackedFormat::mxfp4:
+      return machine_.plan.experts;
+  }
+  return Precision::f32;
+}
+
+void Layers::share_product(Product product, int worker) const {
+  const Share share =
+      share_of(product.group_end - product.group_begin, kTileGroups, worker, machine_.workers);
+  const std::int64_t first = product.group_begin;
+  product.group_begin = first + share.begin;
+  product.group_end = first + share.end;
+  machine_.kernels.product(product);
+}
+
+void Layers::embed(int worker) {
+  const Share share = share_of(step_.num_tokens(), 1, worker, machine_.workers);
+  const std::int64_t half = machine_.rope.half();
+  for (std::int64_t t = share.begin; t < share.end; ++t) {
+    machine_.model.embedding.read_row(step_.ids[t], x(t));
+    machine_.rope.angles(step_.positions[t], buffers_.cos.data() + t * half,
+                         buffers_.sin.data() + t * half);
+  }
+}
+
+void Layers::run(int worker) {
+  if (worker == 0) expert_bytes_ = 0;
+  embed(worker);
+  barrier_.wait();
+  for (std::int64_t layer = 0; layer < std::ssize(machine_.model.layers); ++layer) {
+    if (machine_.plan.fusion == Fusion::fused) {
+      fused_layer(layer, worker);
+    } else {
+      layer_op_by_op(layer, worker);
+    }
+  }
+}
+
+void Layers::place_keys(std::int64_t layer, int worker) {
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t heads = config.num_heads + config.num_kv_heads;
+  const std::int64_t half = machine_.rope.half();
+  const int group = static_cast<int>(machine_.kv.group_of(layer));
+  const Share share = share_of(step_.num_tokens() * heads, 1, worker, machine_.workers);
+  for (std::int64_t i = share.begin; i < share.end; ++i) {
+    const std::int64_t token = i / heads;
+    const std::int64_t head = i % heads;
+    float* row = buffers_.qkv.row(token) + head * config.head_dim;
+    rotate(row, half, buffers_.cos.data() + token * half, buffers_.sin.data() + token * half);
+    if (head < config.num_heads) continue;
+    const std::int64_t position = step_.positions[token];
+    const StepItem& item = step_.items[step_.item_of[token]];
+    machine_.kv.write(layer, item.tables[group][position / kPageTokens], head - config.num_heads,
+                      static_cast<int>(position % kPageTokens), row, row + config.kv_width());
+  }
+}
+
+void Layers::attend(std::int64_t layer, int worker) {
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t heads_per_kv = config.num_heads / config.num_kv_heads;
+  std::int64_t task = 0;
+  for (const StepItem& item : step_.items) {
+    const std::int64_t rows = item.num_tokens * heads_per_kv;
+    for (std::int64_t first = 0; first < rows; first += kAttentionRows) {
+      const auto count = static_cast<int>(std::min<std::int64_t>(kAttentionRows, rows - first));
+      for (std::int64_t head = 0; head < config.num_kv_heads; ++head) {
+        if (task++ % machine_.workers == worker) {
+          attend_rows(layer, item, head, first, count, worker);
+        }
+      }
+    }
+  }
+}
+
+void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t head,
+                         std::int64_t first_row, int num_rows, int worker) {
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t heads_per_kv = config.num_heads / config.num_kv_heads;
+  const std::int64_t dim = config.head_dim;
+  Buffers::Private& own = buffers_.workers[worker];
+  float* queries = own.attention.data();
+  float* outputs = queries + kAttentionRows * dim;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(dim));
+  std::int64_t positions[kAttentionRows];
+  float sinks[kAttentionRows];
+  float* targets[kAttentionRows];
+  std::int64_t last = 0;
+  for (int r = 0; r < num_rows; ++r) {
+    const std::int64_t token = item.first_token + (first_row + r) / heads_per_kv;
+    const std::int64_t query_head = head * heads_per_kv + (first_row + r) % heads_per_kv;
+    const float* q = buffers_.qkv.row(token) + query_head * dim;
+    for (std::int64_t d = 0; d < dim; ++d) queries[r * dim + d] = q[d] * scale;
+    positions[r] = step_.positions[token];
+    last = std::max(last, positions[r]);
+    sinks[r] = machine_.model.layers[layer].sinks[query_head];
+    targets[r] = buffers_.attended.row(token) + query_head * dim;
+  }
+  const KvGroup group = machine_.kv.group_of(layer);
+  kernels::cpu::AttentionTask task{.q = queries,
+                                   .q_stride = dim,
+                                   .out = outputs,
+                                   .out_stride = dim,
+                                   .num_rows = num_rows,
+                                   .positions = positions,
+                                   .window = group == KvGroup::sliding ? config.sliding_window : 0,
+                                   .sinks = sinks,
+                                   .head_dim = static_cast<int>(dim),
+                                   .type = machine_.plan.kv == KvType::f32
+                                               ? kernels::cpu::KvType::f32
+                                               : kernels::cpu::KvType::bf16,
+                                   .pages = item.tables[static_cast<int>(group)].data(),
+                                   .k_base = machine_.kv.keys(layer, head),
+                                   .v_base = machine_.kv.values(layer, head),
+                                   .page_stride_bytes = machine_.kv.page_stride_bytes()};
+  if (machine_.plan.attention == AttentionKind::flash) {
+    machine_.kernels.flash_attention(task);
+  } else {
+    own.scores.resize(static_cast<std::size_t>(last + 2 * kPageTokens));
+    task.scratch = own.scores.data();
+    machine_.kernels.naive_attention(task);
+  }
+  for (int r = 0; r < num_rows; ++r) {
+    std::memcpy(targets[r], outputs + r * dim, static_cast<std::size_t>(dim) * sizeof(float));
+  }
+}
+
+void Layers::route(std::int64_t first, std::int64_t count, const PackedLayer& layer,
+                   const Rows& normed, float* logits, std::int32_t* chosen, float* weights) const {
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t stride = layer.router.num_groups() * kGroupRows;
+  kernels::cpu::Activations rows = normed.view();
+  rows.f32 += first * rows.stride;
+  // Always in float32: a rounded router would choose other experts.
+  machine_.kernels.product({.weights = layer.router,
+                            .group_end = layer.router.num_groups(),
+                            .num_tokens = count,
+                            .x = {.f32 = rows.f32, .stride = rows.stride},
+                            .bias = layer.router_bias.data(),
+                            .out = logits + first * stride,
+                            .out_stride = stride});
+  for (std::int64_t t = first; t < first + count; ++t) {
+    choose_experts(logits + t * stride, config.num_experts, config.experts_per_token,
+                   chosen + t * config.experts_per_token, weights + t * config.experts_per_token);
+  }
+}
+
+void Layers::count_experts(const PackedLayer& layer, const Routing& routing, int worker) {
+  if (worker != 0) return;
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    if (routing.first_slot[e + 1] == routing.first_slot[e]) continue;
+    expert_bytes_ += layer.experts[e].gate_up.bytes() + layer.experts[e].down.bytes();
+  }
+}
+
+}  // namespace gauntlet::engine

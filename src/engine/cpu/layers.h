@@ -1,0 +1,53 @@
+// The layers of one step, computed by all workers together, in one of two ways: fused (operations
+// meet in registers and caches, few barriers) or op by op (each operation a pass over memory). Both
+// round alike, so both give the same bits.
+#pragma once
+#include "engine/cpu/step.h"
+
+namespace gauntlet::engine {
+
+class Layers {
+ public:
+  Layers(const Machine& machine, const Step& step, Buffers& buffers, SpinBarrier& barrier)
+      : machine_(machine), step_(step), buffers_(buffers), barrier_(barrier) {}
+
+  /// Called by each worker once: from token ids to the last residual.
+  void run(int worker);
+
+  /// out [rows, ...] = weights * x, this worker's share of the outputs.
+  void share_product(kernels::cpu::Product product, int worker) const;
+  kernels::cpu::Precision precision_for(const kernels::cpu::PackedMatrix& matrix) const;
+
+  /// Weight bytes of the experts that this step used, summed over layers; after run().
+  std::int64_t expert_bytes() const { return expert_bytes_; }
+
+ private:
+  void embed(int worker);
+  void fused_layer(std::int64_t layer, int worker);
+  void layer_op_by_op(std::int64_t layer, int worker);
+
+  /// Rotates queries and keys, and writes keys and values to their pages.
+  void place_keys(std::int64_t layer, int worker);
+  void attend(std::int64_t layer, int worker);
+  void attend_rows(std::int64_t layer, const StepItem& item, std::int64_t head,
+                   std::int64_t first_row, int num_rows, int worker);
+
+  void fused_experts(const PackedLayer& layer, const Routing& routing, const Rows& normed,
+                     int worker);
+  void fused_gates(const PackedExpert& expert, const Routing& routing, std::int64_t e,
+                   const Rows& normed, int worker);
+  void route(std::int64_t first, std::int64_t count, const PackedLayer& layer, const Rows& normed,
+             float* logits, std::int32_t* chosen, float* weights) const;
+  void count_experts(const PackedLayer& layer, const Routing& routing, int worker);
+
+  bool repeats() const { return step_.num_tokens() <= kRepeatedTokens; }
+  float* x(std::int64_t token) { return buffers_.x.data() + token * machine_.model.config.hidden; }
+
+  const Machine& machine_;
+  const Step& step_;
+  Buffers& buffers_;
+  SpinBarrier& barrier_;
+  std::int64_t expert_bytes_ = 0;  // written by worker 0 alone
+};
+
+}  // namespace gauntlet::engine

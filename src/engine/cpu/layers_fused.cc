@@ -1,0 +1,152 @@
+// A layer with its operations joined: five barriers, and nothing goes through memory that can stay
+// in a cache.
+#include "engine/cpu/layers.h"
+#include "engine/cpu/split.h"
+
+namespace gauntlet::engine {
+
+using kernels::cpu::kBlock;
+using kernels::cpu::Output;
+using kernels::cpu::Precision;
+
+void Layers::fused_layer(std::int64_t index, int worker) {
+  const PackedLayer& layer = machine_.model.layers[index];
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t tokens = step_.num_tokens();
+  const auto& kernels = machine_.kernels;
+  Buffers::Private& own = buffers_.workers[worker];
+  Rows& normed = repeats() ? own.normed : buffers_.normed;
+  const Share share = repeats() ? Share{0, tokens} : share_of(tokens, 1, worker, machine_.workers);
+  const auto epsilon = static_cast<float>(config.rms_epsilon);
+
+  for (std::int64_t t = share.begin; t < share.end; ++t) {
+    kernels.rms_norm(x(t), layer.attention_norm.data(), epsilon, config.hidden, normed.row(t));
+    normed.round(kernels, precision_for(layer.qkv), t, 0, normed.stride());
+  }
+  if (!repeats()) barrier_.wait();
+  share_product({.weights = layer.qkv,
+                 .precision = precision_for(layer.qkv),
+                 .group_end = layer.qkv.num_groups(),
+                 .num_tokens = tokens,
+                 .x = normed.view(),
+                 .bias = layer.qkv_bias.data(),
+                 .out = buffers_.qkv.row(0),
+                 .out_stride = buffers_.qkv.stride()},
+                worker);
+  barrier_.wait();
+  place_keys(index, worker);
+  barrier_.wait();
+  attend(index, worker);
+  barrier_.wait();
+  if (precision_for(layer.o) != Precision::f32) {
+    // Small steps are rounded by everyone into the same place: the same bits, so no harm done; a
+    // barrier would cost more. Large ones are shared out.
+    const Share rows = share_of(tokens, 1, worker, machine_.workers);
+    for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+      buffers_.attended.round(kernels, precision_for(layer.o), t, 0, buffers_.attended.stride());
+    }
+    barrier_.wait();
+  }
+  share_product({.weights = layer.o,
+                 .precision = precision_for(layer.o),
+                 .group_end = layer.o.num_groups(),
+                 .num_tokens = tokens,
+                 .x = buffers_.attended.view(),
+                 .bias = layer.o_bias.data(),
+                 .output = Output::accumulate,
+                 .out = buffers_.x.data(),
+                 .out_stride = config.hidden},
+                worker);
+  barrier_.wait();
+
+  const Precision expert_precision = precision_for(layer.experts[0].gate_up);
+  for (std::int64_t t = share.begin; t < share.end; ++t) {
+    kernels.rms_norm(x(t), layer.mlp_norm.data(), epsilon, config.hidden, normed.row(t));
+    normed.round(kernels, expert_precision, t, 0, normed.stride());
+  }
+  const std::int32_t* chosen = repeats() ? own.chosen.data() : buffers_.chosen.data();
+  const float* weights = repeats() ? own.chosen_weights.data() : buffers_.chosen_weights.data();
+  route(share.begin, share.end - share.begin, layer, normed,
+        repeats() ? own.router.data() : buffers_.router.data(), const_cast<std::int32_t*>(chosen),
+        const_cast<float*>(weights));
+  if (!repeats()) barrier_.wait();
+  group_by_expert(chosen, weights, tokens, config.experts_per_token, config.num_experts,
+                  own.routing);
+  count_experts(layer, own.routing, worker);
+  fused_experts(layer, own.routing, normed, worker);
+}
+
+void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, const Rows& normed,
+                           int worker) {
+  const model::ModelConfig& config = machine_.model.config;
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    if (routing.first_slot[e + 1] > routing.first_slot[e]) {
+      fused_gates(layer.experts[e], routing, static_cast<std::int64_t>(e), normed, worker);
+    }
+  }
+  barrier_.wait();
+  // Experts add to the residual in their order, whichever tokens are there: one order per sum.
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    const std::int64_t first = routing.first_slot[e];
+    const std::int64_t count = routing.first_slot[e + 1] - first;
+    if (count == 0) continue;
+    const PackedExpert& expert = layer.experts[e];
+    kernels::cpu::Activations rows = buffers_.activated.view();
+    rows.f32 += first * rows.stride;
+    rows.bf16 += first * rows.stride;
+    rows.i8 += first * rows.stride;
+    rows.i8_scales += first * rows.stride / kBlock;
+    rows.i8_offsets += first * rows.stride / kBlock;
+    share_product({.weights = expert.down,
+                   .precision = precision_for(expert.down),
+                   .group_end = expert.down.num_groups(),
+                   .num_tokens = count,
+                   .x = rows,
+                   .bias = expert.down_bias.data(),
+                   .output = Output::accumulate,
+                   .out = buffers_.x.data(),
+                   .out_stride = config.hidden,
+                   .out_rows = routing.slot_token.data() + first,
+                   .token_weights = routing.slot_weight.data() + first},
+                  worker);
+  }
+  barrier_.wait();
+}
+
+/// This worker's share of one expert's gates and ups, activated and rounded while they are in
+/// cache.
+void Layers::fused_gates(const PackedExpert& expert, const Routing& routing, std::int64_t e,
+                         const Rows& normed, int worker) {
+  const model::ModelConfig& config = machine_.model.config;
+  float* tile = buffers_.workers[worker].tile.data();
+  const Precision down = precision_for(expert.down);
+  const std::int64_t chunks = config.intermediate / kBlock;
+  // Whoever gets the longer share differs from expert to expert.
+  const Share share =
+      share_of(chunks, 1, static_cast<int>((worker + e) % machine_.workers), machine_.workers);
+  for (std::int64_t chunk = share.begin; chunk < share.end; ++chunk) {
+    for (std::int64_t first = routing.first_slot[e]; first < routing.first_slot[e + 1];
+         first += kExpertTile) {
+      const std::int64_t count =
+          std::min<std::int64_t>(kExpertTile, routing.first_slot[e + 1] - first);
+      machine_.kernels.product({.weights = expert.gate_up,
+                                .precision = precision_for(expert.gate_up),
+                                .group_begin = chunk * 4,
+                                .group_end = chunk * 4 + 4,
+                                .num_tokens = count,
+                                .x = normed.view(),
+                                .x_rows = routing.slot_token.data() + first,
+                                .bias = expert.gate_up_bias.data(),
+                                .out = tile,
+                                .out_stride = 2 * kBlock,
+                                .out_first = chunk * 2 * kBlock});
+      for (std::int64_t i = 0; i < count; ++i) {
+        machine_.kernels.swiglu(tile + i * 2 * kBlock, static_cast<float>(config.swiglu_limit),
+                                buffers_.activated.row(first + i) + chunk * kBlock);
+        buffers_.activated.round(machine_.kernels, down, first + i, chunk * kBlock, kBlock);
+      }
+    }
+  }
+}
+
+}  // namespace gauntlet::engine

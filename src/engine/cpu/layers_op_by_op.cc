@@ -1,0 +1,149 @@
+// A layer as a textbook writes it: each operation reads its input from memory and writes its output
+// there, with a barrier after each.
+#include "engine/cpu/layers.h"
+#include "engine/cpu/split.h"
+
+namespace gauntlet::engine {
+
+using kernels::cpu::kBlock;
+using kernels::cpu::kGroupRows;
+using kernels::cpu::Product;
+
+void Layers::layer_op_by_op(std::int64_t index, int worker) {
+  const PackedLayer& layer = machine_.model.layers[index];
+  const model::ModelConfig& config = machine_.model.config;
+  const auto& kernels = machine_.kernels;
+  const std::int64_t tokens = step_.num_tokens();
+  const Share rows = share_of(tokens, 1, worker, machine_.workers);
+  Buffers::Private& own = buffers_.workers[worker];
+  const auto epsilon = static_cast<float>(config.rms_epsilon);
+  Rows& normed = buffers_.normed;
+
+  const auto norm = [&](const std::vector<float>& weight) {
+    for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+      kernels.rms_norm(x(t), weight.data(), epsilon, config.hidden, normed.row(t));
+    }
+    barrier_.wait();
+  };
+  const auto round = [&](Rows& all, const kernels::cpu::PackedMatrix& next, Share share) {
+    for (std::int64_t t = share.begin; t < share.end; ++t) {
+      all.round(kernels, precision_for(next), t, 0, all.stride());
+    }
+    barrier_.wait();
+  };
+  const auto add = [&](float* out, const float* term, std::int64_t width) {
+    for (std::int64_t i = 0; i < width; ++i) out[i] += term[i];
+  };
+
+  norm(layer.attention_norm);
+  round(normed, layer.qkv, rows);
+  const std::int64_t ends[] = {config.query_width(), config.query_width() + config.kv_width(),
+                               config.query_width() + 2 * config.kv_width()};
+  std::int64_t begin = 0;
+  for (const std::int64_t end : ends) {
+    share_product({.weights = layer.qkv,
+                   .precision = precision_for(layer.qkv),
+                   .group_begin = begin / kGroupRows,
+                   .group_end = end / kGroupRows,
+                   .num_tokens = tokens,
+                   .x = normed.view(),
+                   .out = buffers_.qkv.row(0),
+                   .out_stride = buffers_.qkv.stride()},
+                  worker);
+    barrier_.wait();
+    begin = end;
+  }
+  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+    add(buffers_.qkv.row(t), layer.qkv_bias.data(), ends[2]);
+  }
+  barrier_.wait();
+  place_keys(index, worker);
+  barrier_.wait();
+  attend(index, worker);
+  barrier_.wait();
+  round(buffers_.attended, layer.o, rows);
+  share_product({.weights = layer.o,
+                 .precision = precision_for(layer.o),
+                 .group_end = layer.o.num_groups(),
+                 .num_tokens = tokens,
+                 .x = buffers_.attended.view(),
+                 .out = normed.row(0),
+                 .out_stride = normed.stride()},
+                worker);
+  barrier_.wait();
+  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+    add(normed.row(t), layer.o_bias.data(), config.hidden);
+  }
+  barrier_.wait();
+  for (std::int64_t t = rows.begin; t < rows.end; ++t) add(x(t), normed.row(t), config.hidden);
+  barrier_.wait();
+
+  norm(layer.mlp_norm);
+  round(normed, layer.experts[0].gate_up, rows);
+  route(rows.begin, rows.end - rows.begin, layer, normed, buffers_.router.data(),
+        buffers_.chosen.data(), buffers_.chosen_weights.data());
+  barrier_.wait();
+  group_by_expert(buffers_.chosen.data(), buffers_.chosen_weights.data(), tokens,
+                  config.experts_per_token, config.num_experts, own.routing);
+  count_experts(layer, own.routing, worker);
+  const Routing& routing = own.routing;
+  const auto each_expert = [&](auto&& body) {
+    for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+      const std::int64_t first = routing.first_slot[e];
+      const std::int64_t count = routing.first_slot[e + 1] - first;
+      if (count > 0) body(layer.experts[e], first, count);
+    }
+    barrier_.wait();
+  };
+  const Share slots = share_of(tokens * config.experts_per_token, 1, worker, machine_.workers);
+
+  each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
+    share_product({.weights = expert.gate_up,
+                   .precision = precision_for(expert.gate_up),
+                   .group_end = expert.gate_up.num_groups(),
+                   .num_tokens = count,
+                   .x = normed.view(),
+                   .x_rows = routing.slot_token.data() + first,
+                   .bias = expert.gate_up_bias.data(),
+                   .out = buffers_.gate_up.row(first),
+                   .out_stride = buffers_.gate_up.stride()},
+                  worker);
+  });
+  for (std::int64_t s = slots.begin; s < slots.end; ++s) {
+    for (std::int64_t chunk = 0; chunk < config.intermediate / kBlock; ++chunk) {
+      kernels.swiglu(buffers_.gate_up.row(s) + chunk * 2 * kBlock,
+                     static_cast<float>(config.swiglu_limit),
+                     buffers_.activated.row(s) + chunk * kBlock);
+    }
+  }
+  barrier_.wait();
+  round(buffers_.activated, layer.experts[0].down, slots);
+  std::vector<std::int32_t> slot_numbers(routing.slot_token.size());
+  for (std::size_t s = 0; s < slot_numbers.size(); ++s) {
+    slot_numbers[s] = static_cast<std::int32_t>(s);
+  }
+  each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
+    share_product({.weights = expert.down,
+                   .precision = precision_for(expert.down),
+                   .group_end = expert.down.num_groups(),
+                   .num_tokens = count,
+                   .x = buffers_.activated.view(),
+                   .x_rows = slot_numbers.data() + first,
+                   .bias = expert.down_bias.data(),
+                   .out = buffers_.expert_out.row(first),
+                   .out_stride = buffers_.expert_out.stride()},
+                  worker);
+  });
+  // A token's slots lie in the order of its experts: the order in which the fused layer adds them.
+  const Share columns = share_of(config.hidden, kGroupRows, worker, machine_.workers);
+  for (std::size_t s = 0; s < routing.slot_token.size(); ++s) {
+    float* out = x(routing.slot_token[s]);
+    const float* term = buffers_.expert_out.row(static_cast<std::int64_t>(s));
+    for (std::int64_t i = columns.begin; i < columns.end; ++i) {
+      out[i] += term[i] * routing.slot_weight[s];
+    }
+  }
+  barrier_.wait();
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,221 @@
+#include "engine/cpu/packed_model.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "engine/cpu/split.h"
+
+namespace gauntlet::engine {
+namespace {
+
+using kernels::cpu::kBlock;
+using kernels::cpu::kGroupRows;
+using kernels::cpu::PackedFormat;
+using kernels::cpu::PackedMatrix;
+using model::Matrix;
+using model::WeightType;
+
+constexpr std::int64_t kAlignment = 64;
+/// Groups that one tile of a product takes; shares of workers are multiples of it.
+constexpr std::int64_t kTileGroups = 4;
+
+struct RowSource {
+  const Matrix* matrix;
+  std::int64_t row;
+};
+/// A packed matrix that waits for its memory: where each of its rows comes from.
+struct Job {
+  PackedMatrix* target;
+  std::function<RowSource(std::int64_t)> source;
+  std::vector<const Matrix*> sources;
+  std::int64_t offset = 0;
+};
+
+PackedFormat format_of(WeightType type, ExpertWeightsKind kind) {
+  if (type == WeightType::mxfp4) {
+    return kind == ExpertWeightsKind::mxfp4 ? PackedFormat::mxfp4 : PackedFormat::bf16;
+  }
+  return type == WeightType::bf16 ? PackedFormat::bf16 : PackedFormat::f32;
+}
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::vector<float> padded(const model::Vector& values) {
+  std::vector<float> result(values);
+  result.resize((values.size() + kGroupRows - 1) / kGroupRows * kGroupRows, 0.0f);
+  return result;
+}
+
+/// Rows of one group into the packed layout.
+class GroupPacker {
+ public:
+  explicit GroupPacker(std::int64_t cols)
+      : floats_(cols), halves_(cols), nibbles_(cols / 2 + 1), scales_(cols / kBlock + 1) {}
+
+  void pack(const Job& job, std::int64_t group, std::uint8_t* base) {
+    const PackedMatrix& target = *job.target;
+    std::uint8_t* data = base + job.offset + group * target.group_bytes();
+    std::uint8_t* scale_data = base + job.offset + target.num_groups() * target.group_bytes() +
+                               group * target.group_scale_bytes();
+    const std::int64_t first = group * kGroupRows;
+    for (int lane = 0; lane < kGroupRows && first + lane < target.rows; ++lane) {
+      const RowSource from = job.source(first + lane);
+      switch (target.format) {
+        case PackedFormat::f32:
+          from.matrix->read_row(from.row, floats_.data());
+          kernels::cpu::pack_row_f32(floats_.data(), target.cols, lane, data);
+          break;
+        case PackedFormat::bf16:
+          read_bf16(from);
+          kernels::cpu::pack_row_bf16(halves_.data(), target.cols, lane, data);
+          break;
+        case PackedFormat::mxfp4:
+          from.matrix->read_row_mxfp4(from.row, nibbles_.data(), scales_.data());
+          kernels::cpu::pack_row_mxfp4(nibbles_.data(), scales_.data(), target.cols, lane, data,
+                                       scale_data);
+          break;
+      }
+    }
+  }
+
+ private:
+  void read_bf16(const RowSource& from) {
+    if (from.matrix->type == WeightType::bf16) {
+      from.matrix->read_row_bf16(from.row, halves_.data());
+      return;
+    }
+    // An FP4 value has two significant bits: cutting off the lower half of the float is exact.
+    from.matrix->read_row(from.row, floats_.data());
+    for (std::size_t i = 0; i < floats_.size(); ++i) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &floats_[i], 4);
+      halves_[i] = static_cast<std::uint16_t>(bits >> 16);
+    }
+  }
+
+  std::vector<float> floats_;
+  std::vector<std::uint16_t> halves_;
+  std::vector<std::uint8_t> nibbles_;
+  std::vector<std::uint8_t> scales_;
+};
+
+class Packer {
+ public:
+  Packer(const model::ModelWeights& weights, const Plan& plan) : weights_(weights), plan_(plan) {}
+
+  void plan_matrix(PackedMatrix& target, const Matrix& matrix) {
+    plan_rows(target, {&matrix}, matrix.rows,
+              [&matrix](std::int64_t row) { return RowSource{&matrix, row}; });
+  }
+
+  void plan_rows(PackedMatrix& target, std::vector<const Matrix*> sources, std::int64_t rows,
+                 std::function<RowSource(std::int64_t)> source) {
+    PackedFormat format = format_of(sources[0]->type, plan_.expert_weights);
+    for (const Matrix* other : sources) {
+      if (format_of(other->type, plan_.expert_weights) != format) format = PackedFormat::f32;
+    }
+    target = {.format = format, .rows = rows, .cols = sources[0]->cols};
+    jobs_.push_back({&target, std::move(source), std::move(sources), bytes_});
+    bytes_ += aligned(target.bytes());
+  }
+
+  void run(PackedModel& model, ThreadPool& threads, const std::function<void(double)>& progress) {
+    model.memory.resize(static_cast<std::size_t>(bytes_));
+    std::uint8_t* base = model.memory.data();
+    std::int64_t done = 0;
+    for (const Job& job : jobs_) {
+      threads.run([&](int worker) {
+        GroupPacker packer(job.target->cols);
+        const Share share = share_of(job.target->num_groups(), kTileGroups, worker, threads.size());
+        for (std::int64_t group = share.begin; group < share.end; ++group) {
+          packer.pack(job, group, base);
+        }
+      });
+      job.target->data = base + job.offset;
+      job.target->scales = base + job.offset + job.target->num_groups() * job.target->group_bytes();
+      for (const Matrix* source : job.sources) weights_.release(*source);
+      done += job.target->bytes();
+      if (progress) progress(static_cast<double>(done) / static_cast<double>(bytes_));
+    }
+  }
+
+ private:
+  const model::ModelWeights& weights_;
+  const Plan& plan_;
+  std::vector<Job> jobs_;
+  std::int64_t bytes_ = 0;
+};
+
+std::vector<float> joined(const model::Vector& a, const model::Vector& b, const model::Vector& c) {
+  model::Vector all(a);
+  all.insert(all.end(), b.begin(), b.end());
+  all.insert(all.end(), c.begin(), c.end());
+  return padded(all);
+}
+
+void plan_expert(Packer& packer, const model::ExpertWeights& from, PackedExpert& to) {
+  packer.plan_rows(to.gate_up, {&from.gate, &from.up}, from.gate.rows * 2,
+                   [&from](std::int64_t row) {
+                     const std::int64_t chunk = row / (2 * kBlock);
+                     const std::int64_t within = row % (2 * kBlock);
+                     const Matrix& matrix = within < kBlock ? from.gate : from.up;
+                     return RowSource{&matrix, chunk * kBlock + within % kBlock};
+                   });
+  packer.plan_matrix(to.down, from.down);
+  for (std::size_t chunk = 0; chunk < from.gate_bias.size(); chunk += kBlock) {
+    for (const auto* bias : {&from.gate_bias, &from.up_bias}) {
+      to.gate_up_bias.insert(to.gate_up_bias.end(), bias->begin() + chunk,
+                             bias->begin() + chunk + kBlock);
+    }
+  }
+  to.down_bias = padded(from.down_bias);
+}
+
+}  // namespace
+
+Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan& plan,
+                                 ThreadPool& threads, const std::function<void(double)>& progress) {
+  const model::ModelConfig& config = weights.config;
+  if (config.head_dim % kGroupRows != 0 || config.intermediate % kBlock != 0 ||
+      config.hidden % kBlock != 0) {
+    return Error{fmt::format(
+        "{}: the CPU engine takes a head_dim that is a multiple of 16 and hidden and intermediate "
+        "widths that are multiples of 32, not {}, {} and {}",
+        config.name, config.head_dim, config.hidden, config.intermediate)};
+  }
+  PackedModel model{.config = config, .embedding = weights.embedding, .storage = weights.storage};
+  model.layers.resize(weights.layers.size());
+  Packer packer(weights, plan);
+  for (std::size_t l = 0; l < weights.layers.size(); ++l) {
+    const model::LayerWeights& from = weights.layers[l];
+    PackedLayer& to = model.layers[l];
+    packer.plan_rows(to.qkv, {&from.q, &from.k, &from.v}, from.q.rows + from.k.rows + from.v.rows,
+                     [&from](std::int64_t row) {
+                       if (row < from.q.rows) return RowSource{&from.q, row};
+                       row -= from.q.rows;
+                       if (row < from.k.rows) return RowSource{&from.k, row};
+                       return RowSource{&from.v, row - from.k.rows};
+                     });
+    packer.plan_matrix(to.o, from.o);
+    packer.plan_matrix(to.router, from.router);
+    to.experts.resize(from.experts.size());
+    for (std::size_t e = 0; e < from.experts.size(); ++e) {
+      plan_expert(packer, from.experts[e], to.experts[e]);
+    }
+    to.attention_norm = padded(from.attention_norm);
+    to.qkv_bias = joined(from.q_bias, from.k_bias, from.v_bias);
+    to.o_bias = padded(from.o_bias);
+    to.sinks = from.sinks;
+    to.mlp_norm = padded(from.mlp_norm);
+    to.router_bias = padded(from.router_bias);
+  }
+  packer.plan_matrix(model.lm_head, weights.lm_head);
+  model.final_norm = padded(weights.final_norm);
+  packer.run(model, threads, progress);
+  return model;
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,50 @@
+// A model in the layout of the CPU kernels: one allocation on huge pages, each part written by the
+// thread that will read it, so that on several NUMA nodes it lies where it is used.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/host_array.h"
+#include "core/threads.h"
+#include "engine/options.h"
+#include "kernels/cpu/packed.h"
+#include "model/weights.h"
+
+namespace gauntlet::engine {
+
+struct PackedExpert {
+  kernels::cpu::PackedMatrix gate_up;  // per 32 of the intermediate width: 32 gates, then 32 ups
+  kernels::cpu::PackedMatrix down;
+  std::vector<float> gate_up_bias;  // in the same order
+  std::vector<float> down_bias;
+};
+
+struct PackedLayer {
+  std::vector<float> attention_norm;
+  kernels::cpu::PackedMatrix qkv;  // all queries, then keys, then values
+  std::vector<float> qkv_bias;
+  kernels::cpu::PackedMatrix o;
+  std::vector<float> o_bias;
+  std::vector<float> sinks;
+  std::vector<float> mlp_norm;
+  kernels::cpu::PackedMatrix router;
+  std::vector<float> router_bias;
+  std::vector<PackedExpert> experts;
+};
+
+struct PackedModel {
+  model::ModelConfig config;
+  model::Matrix embedding;  // read row by row where it lies
+  std::shared_ptr<model::WeightStorage> storage;
+  std::vector<PackedLayer> layers;
+  std::vector<float> final_norm;
+  kernels::cpu::PackedMatrix lm_head;
+  HostArray<std::uint8_t> memory;
+};
+
+/// Holds an error for shapes the kernels do not take.
+Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan& plan,
+                                 ThreadPool& threads, const std::function<void(double)>& progress);
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,37 @@
+#include "engine/cpu/step.h"
+
+namespace gauntlet::engine {
+namespace {
+
+std::int64_t padded_experts(const model::ModelConfig& config) {
+  return (config.num_experts + kernels::cpu::kGroupRows - 1) / kernels::cpu::kGroupRows *
+         kernels::cpu::kGroupRows;
+}
+
+}  // namespace
+
+Buffers::Private::Private(const model::ModelConfig& config)
+    : normed(kRepeatedTokens, config.hidden),
+      router(static_cast<std::size_t>(kRepeatedTokens * padded_experts(config))),
+      chosen(kRepeatedTokens * config.experts_per_token),
+      chosen_weights(kRepeatedTokens * config.experts_per_token),
+      tile(kExpertTile * 2 * kernels::cpu::kBlock),
+      attention(2 * kernels::cpu::kAttentionRows * config.head_dim) {}
+
+Buffers::Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int num_workers)
+    : x(static_cast<std::size_t>(max_tokens * config.hidden)),
+      normed(max_tokens, config.hidden),
+      qkv(max_tokens, config.query_width() + 2 * config.kv_width()),
+      attended(max_tokens, config.query_width()),
+      activated(max_tokens * config.experts_per_token, config.intermediate),
+      gate_up(max_tokens * config.experts_per_token, 2 * config.intermediate),
+      expert_out(max_tokens * config.experts_per_token, config.hidden),
+      cos(static_cast<std::size_t>(max_tokens * config.head_dim / 2)),
+      sin(static_cast<std::size_t>(max_tokens * config.head_dim / 2)),
+      router(static_cast<std::size_t>(max_tokens * padded_experts(config))),
+      chosen(max_tokens * config.experts_per_token),
+      chosen_weights(max_tokens * config.experts_per_token) {
+  for (int worker = 0; worker < num_workers; ++worker) workers.emplace_back(config);
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,78 @@
+// One step in the CPU executor: its tokens flattened, and the buffers its operations pass along.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/cpu/barrier.h"
+#include "engine/cpu/kv_store.h"
+#include "engine/cpu/packed_model.h"
+#include "engine/cpu/rope.h"
+#include "engine/cpu/routing.h"
+#include "engine/cpu/rows.h"
+#include "kernels/cpu/kernels.h"
+
+namespace gauntlet::engine {
+
+struct StepItem {
+  std::int64_t first_token = 0;
+  std::int64_t num_tokens = 0;
+  std::span<const std::int32_t> tables[kNumKvGroups];
+};
+
+struct Step {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> positions;
+  std::vector<std::int32_t> item_of;  // per token
+  std::vector<StepItem> items;
+
+  std::int64_t num_tokens() const { return static_cast<std::int64_t>(ids.size()); }
+};
+
+/// What never changes between steps.
+struct Machine {
+  const PackedModel& model;
+  const Plan& plan;
+  const kernels::cpu::KernelTable& kernels;
+  const Rope& rope;
+  KvStore& kv;
+  int workers;
+};
+
+/// Buffers for up to max_tokens, allocated once.
+struct Buffers {
+  Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
+
+  HostArray<float> x;                // [tokens, hidden]: the residual stream
+  Rows normed;                       // [tokens, hidden]
+  Rows qkv;                          // [tokens, query_width + 2 * kv_width]
+  Rows attended;                     // [tokens, query_width]
+  Rows activated;                    // [tokens * experts_per_token, intermediate]
+  Rows gate_up;                      // the same, twice as wide: op by op only
+  Rows expert_out;                   // [tokens * experts_per_token, hidden]: op by op only
+  HostArray<float> cos, sin;         // [tokens, head_dim / 2]
+  HostArray<float> router;           // [tokens, experts rounded up to 16]
+  std::vector<std::int32_t> chosen;  // [tokens, experts_per_token]
+  std::vector<float> chosen_weights;
+
+  /// What a worker keeps to itself: small steps are cheaper to repeat than to share.
+  struct Private {
+    Private(const model::ModelConfig& config);
+    Rows normed;              // [kRepeatedTokens, hidden]
+    HostArray<float> router;  // [kRepeatedTokens, experts]
+    std::vector<std::int32_t> chosen;
+    std::vector<float> chosen_weights;
+    Routing routing;
+    std::vector<float> tile;       // gates and ups of one tile of tokens
+    std::vector<float> attention;  // queries, then outputs, of one tile
+    std::vector<float> scores;     // naive attention
+  };
+  std::vector<Private> workers;
+};
+
+/// Up to so many tokens, every worker computes norms and routing for itself: a barrier costs more.
+inline constexpr std::int64_t kRepeatedTokens = 4;
+/// Tokens whose gates and ups stay in the L1 cache until they are activated.
+inline constexpr std::int64_t kExpertTile = 64;
+
+}  // namespace gauntlet::engine

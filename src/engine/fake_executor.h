@@ -1,0 +1,110 @@
+// An executor under a test's control: the next token is a function of those before it, and every
+// step is written down.
+#pragma once
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "engine/executor.h"
+
+namespace gauntlet::engine {
+
+class FakeExecutor final : public Executor {
+ public:
+  using History = std::vector<std::int32_t>;
+
+  FakeExecutor(model::ModelConfig config, std::int64_t max_batch_tokens, std::int64_t pages = 1000)
+      : config_(std::move(config)),
+        max_batch_tokens_(max_batch_tokens),
+        kv_({.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages}) {}
+
+  // What a test sets.
+  std::function<std::int32_t(const History&)> next = [](const History& history) {
+    return history.back() + 1;
+  };
+  std::function<void()> before_step = [] {};
+
+  // What a test reads.
+  struct Step {
+    std::vector<BatchItem> items;
+  };
+  std::vector<Step> steps;
+
+  const model::ModelConfig& config() const override { return config_; }
+  const Plan& plan() const override { return plan_; }
+  KvPool& kv() override { return kv_; }
+  std::int64_t max_batch_tokens() const override { return max_batch_tokens_; }
+  StepTraffic last_traffic() const override {
+    return {.dense_bytes = 1000, .expert_bytes = 100, .kv_bytes = 10};
+  }
+  std::int64_t weight_bytes() const override { return 5000; }
+
+  Ticket submit(std::vector<BatchItem> items) override {
+    before_step();
+    steps.push_back({std::move(items)});
+    return static_cast<Ticket>(steps.size());
+  }
+
+  std::vector<ItemResult> collect(Ticket ticket) override {
+    check(ticket == static_cast<Ticket>(steps.size()), "one step at a time");
+    std::vector<ItemResult> results;
+    std::int64_t tokens = 0;
+    for (const BatchItem& item : steps.back().items) {
+      tokens += std::ssize(item.tokens);
+      results.push_back(take(item));
+    }
+    check(tokens <= max_batch_tokens_, "a step carries too many tokens");
+    return results;
+  }
+
+ private:
+  /// The next token has two thirds of the probability, all others share the rest.
+  std::vector<float> logits_after(const History& history) const {
+    const std::int32_t likely = next(history);
+    if (likely == kNoChoice) {
+      return std::vector<float>(config_.vocab, std::numeric_limits<float>::quiet_NaN());
+    }
+    std::vector<float> logits(static_cast<std::size_t>(config_.vocab), 0.0f);
+    logits[likely] = static_cast<float>(std::log(2.0 * static_cast<double>(config_.vocab - 1)));
+    return logits;
+  }
+
+  /// A sequence's tokens follow its pages: a fork is told by the prefix that it shares.
+  ItemResult take(const BatchItem& item) {
+    History& history = histories_[item.sequence];
+    const auto length = static_cast<std::size_t>(kv_.length(item.sequence));
+    if (history.size() != length) {
+      check(last_.size() >= length, "a sequence without a history");
+      history.assign(last_.begin(), last_.begin() + static_cast<std::ptrdiff_t>(length));
+    }
+    ItemResult result;
+    for (std::size_t i = 0; i < item.tokens.size(); ++i) {
+      history.push_back(item.tokens[i]);
+      if (item.targets.empty()) continue;
+      const bool likely = next(history) == item.targets[i];
+      const double others = static_cast<double>(config_.vocab - 1);
+      result.target_log_probs.push_back(std::log(likely ? 2.0 / 3 : 1.0 / 3 / others));
+    }
+    last_ = history;
+    if (item.want != Want::nothing) {
+      std::vector<float> logits = logits_after(history);
+      result.token = sample(logits, item.sampling, item.allowed);
+      if (item.want == Want::logits) result.logits = std::move(logits);
+    }
+    kv_.commit(item.sequence, std::ssize(item.tokens));
+    return result;
+  }
+
+  model::ModelConfig config_;
+  std::int64_t max_batch_tokens_;
+  Plan plan_;
+  KvPool kv_;
+  std::map<SequenceId, History> histories_;
+  History last_;
+};
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,36 @@
+// The text of a token stream as it may be shown: whole characters only, and nothing that could yet
+// become part of a stop string.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/tokenizer.h"
+
+namespace gauntlet::engine {
+
+class TextStream {
+ public:
+  /// `stops` are not empty strings. The tokenizer outlives this object.
+  TextStream(const model::Tokenizer& tokenizer, std::vector<std::string> stops);
+
+  /// The text that is safe to show after this token.
+  std::string push(std::int32_t token);
+  /// A stop string was found; the text ends before it, and nothing more is taken.
+  bool stopped() const { return stopped_; }
+  /// What is still held when no token follows.
+  std::string finish();
+
+ private:
+  std::string take(std::string_view text);
+  std::size_t held_bytes() const;
+
+  const model::Tokenizer& tokenizer_;
+  std::vector<std::string> stops_;
+  model::Utf8Holder characters_;
+  std::string held_;  // no stop string in it, but its end may begin one
+  bool stopped_ = false;
+};
+
+}  // namespace gauntlet::engine
