@@ -61,6 +61,7 @@ void add_report(CLI::App& app, Context& context);
 void add_roofline(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
+void add_convert(CLI::App& app, Context& context);
 void add_tokenize(CLI::App& app, Context& context);
 
 }  // namespace gauntlet::cli

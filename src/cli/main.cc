@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
   add_roofline(app, context);
   add_doctor(app, context);
   add_new(app, context);
+  add_convert(app, context);
   add_tokenize(app, context);
   try {
     app.parse(argc, argv);
