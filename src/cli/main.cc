@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
   add_generate(app, context);
   add_perplexity(app, context);
   add_bench(app, context);
+  add_convert(app, context);
   add_tokenize(app, context);
   try {
     app.parse(argc, argv);

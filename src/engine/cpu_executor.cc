@@ -99,8 +99,7 @@ class CpuExecutor final : public Executor {
         into.tables[static_cast<int>(group)] = pool_.table(item.sequence, group);
       }
       std::int64_t position = pool_.length(item.sequence);
-      check(position + into.num_tokens <=
-                std::ssize(into.tables[0]) * kernels::cpu::kPageTokens,
+      check(position + into.num_tokens <= std::ssize(into.tables[0]) * kernels::cpu::kPageTokens,
             "a batch item's positions were not reserved");
       for (const std::int32_t id : item.tokens) {
         check(id >= 0 && id < model_.config.vocab, "a token id is outside the vocabulary");
@@ -134,10 +133,9 @@ class CpuExecutor final : public Executor {
     const std::int64_t hidden = model_.config.hidden;
     const Share share = share_of(std::ssize(rows), 1, worker, threads_->size());
     for (std::int64_t r = share.begin; r < share.end; ++r) {
-      machine_.kernels.rms_norm(buffers_.x.data() + rows[r].token * hidden,
-                                model_.final_norm.data(),
-                                static_cast<float>(model_.config.rms_epsilon), hidden,
-                                final_.row(r));
+      machine_.kernels.rms_norm(
+          buffers_.x.data() + rows[r].token * hidden, model_.final_norm.data(),
+          static_cast<float>(model_.config.rms_epsilon), hidden, final_.row(r));
       final_.round(machine_.kernels, precision, r, 0, final_.stride());
     }
     barrier_.wait();

@@ -11,7 +11,7 @@ namespace gauntlet::engine {
 struct CpuExecutorConfig {
   EngineOptions options;
   std::int64_t max_sequences = 64;
-  std::int64_t max_tokens = 0;         // positions that the full layers can hold in all; 0: max_positions
+  std::int64_t max_tokens = 0;  // positions that the full layers can hold in all; 0: max_positions
   std::int64_t max_batch_tokens = 512;  // of one step
   /// Called while weights are packed, with the part done in [0, 1].
   std::function<void(double)> progress;

@@ -22,7 +22,8 @@ enum class Want {
 
 struct BatchItem {
   SequenceId sequence = 0;
-  std::vector<std::int32_t> tokens;  // at positions length(sequence) onward; reserved, not committed
+  std::vector<std::int32_t>
+      tokens;  // at positions length(sequence) onward; reserved, not committed
   Want want = Want::token;
   SamplingParams sampling;
   std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all

@@ -116,7 +116,8 @@ void KvPool::commit(SequenceId id, std::int64_t count) {
         "more positions were committed than reserved");
   // The next query sits at `length` and sees window - 1 positions before it.
   const std::int64_t first_seen = std::max<std::int64_t>(0, sequence.length - config_.window + 1);
-  for (std::int64_t page = first_seen / config_.page_tokens; page-- > 0 && table[page] != kNoPage;) {
+  for (std::int64_t page = first_seen / config_.page_tokens;
+       page-- > 0 && table[page] != kNoPage;) {
     give(groups_[static_cast<int>(KvGroup::sliding)], table[page]);
     table[page] = kNoPage;
   }

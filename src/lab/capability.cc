@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <regex>
 
-#include "core/dynamic_library.h"
+#include "core/cuda/cublas.h"
 
 namespace gauntlet::lab {
 namespace {
@@ -28,9 +28,9 @@ std::string missing_need(const std::string& need, const MachineInfo& machine) {
                : fmt::format("needs {}, there is {}", need, machine.gpus.size());
   }
   if (need == "cublas") {
-    const auto library =
-        DynamicLibrary::open({.names = {"libcublas.so.13"}, .folders = cuda_library_folders()});
-    return library ? "" : "needs cuBLAS: " + library.error().message;
+    return cublas_available() ? ""
+                              : "needs cuBLAS (libcublas.so.13), which was not found: install the "
+                                "CUDA toolkit's libraries or set CUDA_HOME";
   }
   return fmt::format("needs {}, which this lab cannot check", need);
 }

@@ -236,14 +236,23 @@ void judge(Result& result, const Target& target, const Knobs& knobs, const Evide
       result.verification.bound = m.verification.bound;
     }
   }
+  const auto too_hot = [](const Measurement& m) {
+    return !m.ok && m.blocks.empty() && m.conditions.dropped_blocks > 0;
+  };
+  std::vector<ProcessBlocks> blocks;
   for (const Measurement& m : evidence.processes) {
-    if (m.ok) continue;
-    result.status = Status::wrong;
-    result.reason = m.reason;
+    if (!m.ok && !too_hot(m)) {
+      result.status = Status::wrong;
+      result.reason = m.reason;
+      return;
+    }
+    if (m.ok) blocks.push_back(m.blocks);
+  }
+  if (blocks.empty()) {
+    result.status = Status::skipped;
+    result.reason = evidence.processes.front().reason;
     return;
   }
-  std::vector<ProcessBlocks> blocks;
-  for (const Measurement& m : evidence.processes) blocks.push_back(m.blocks);
   const Cost cost = target.facts(result.backend).cost(knobs);
   result.speedup = estimate(blocks, [](const Block& b) { return b.ratio(); }, 17);
   result.baseline = side_result(blocks, kBaseline, cost);

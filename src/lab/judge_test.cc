@@ -121,6 +121,25 @@ TEST_F(Judge, calls_it_wrong_when_one_process_found_it_so) {
   EXPECT_FALSE(result.speedup);
 }
 
+TEST_F(Judge, leaves_out_a_process_whose_every_block_ran_hot) {
+  evidence_.processes[1].ok = false;
+  evidence_.processes[1].blocks.clear();
+  evidence_.processes[1].conditions.dropped_blocks = 6;
+  EXPECT_EQ(judged().status, Status::passed);
+}
+
+TEST_F(Judge, skips_when_every_process_ran_hot_throughout) {
+  for (Measurement& m : evidence_.processes) {
+    m.ok = false;
+    m.blocks.clear();
+    m.conditions.dropped_blocks = 6;
+    m.reason = "all 6 blocks were dropped";
+  }
+  const Result result = judged();
+  EXPECT_EQ(result.status, Status::skipped);
+  EXPECT_EQ(result.reason, "all 6 blocks were dropped");
+}
+
 TEST_F(Judge, keeps_the_worst_verification_of_all_processes) {
   evidence_.processes[1].verification = {
       .max_error = 1e-7, .bound = 1e-6, .checks = 2, .checked_percent = 40};

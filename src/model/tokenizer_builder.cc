@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/shown.h"
+
 namespace gauntlet::model {
 namespace {
 
@@ -22,13 +24,6 @@ constexpr std::array<std::int16_t, 324> kSpelled = [] {
   }
   return table;
 }();
-
-/// For a sentence: short, and without characters that would disturb a terminal.
-std::string shown(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, 40)) out += c >= 0x20 && c < 0x7F ? c : '?';
-  return out + (text.size() > 40 ? "...'" : "'");
-}
 
 }  // namespace
 
@@ -56,7 +51,7 @@ void TokenizerBuilder::reserve(std::size_t num_tokens, std::size_t num_merges) {
 
 bool TokenizerBuilder::define(std::int64_t id, std::string_view bytes) {
   if (id < 0 || id >= kMaxTokens) {
-    return fail(fmt::format("token {} has the id {}, which is not between 0 and {}", shown(bytes),
+    return fail(fmt::format("token '{}' has the id {}, which is not between 0 and {}", shown(bytes),
                             id, kMaxTokens - 1));
   }
   if (bytes.empty() || bytes.size() > kMaxTokenBytes) {
@@ -65,8 +60,8 @@ bool TokenizerBuilder::define(std::int64_t id, std::string_view bytes) {
   }
   const auto narrow = static_cast<std::int32_t>(id);
   if (!made_.tokens_.define(narrow, bytes) && made_.tokens_.bytes(narrow) != bytes) {
-    return fail(fmt::format("tokens {} and {} share the id {}", shown(made_.tokens_.bytes(narrow)),
-                            shown(bytes), id));
+    return fail(fmt::format("tokens '{}' and '{}' share the id {}",
+                            shown(made_.tokens_.bytes(narrow)), shown(bytes), id));
   }
   return true;
 }
@@ -74,12 +69,12 @@ bool TokenizerBuilder::define(std::int64_t id, std::string_view bytes) {
 bool TokenizerBuilder::add_token(std::int64_t id, std::string_view spelling) {
   bytes_.clear();
   if (!append_spelled_bytes(spelling, bytes_)) {
-    return fail(
-        fmt::format("token {} has a character that byte-level BPE does not use", shown(spelling)));
+    return fail(fmt::format("token '{}' has a character that byte-level BPE does not use",
+                            shown(spelling)));
   }
   if (!define(id, bytes_)) return false;
   if (!made_.tokens_.make_findable(static_cast<std::int32_t>(id))) {
-    return fail(fmt::format("token {} is there twice", shown(bytes_)));
+    return fail(fmt::format("token '{}' is there twice", shown(bytes_)));
   }
   return true;
 }
@@ -87,7 +82,7 @@ bool TokenizerBuilder::add_token(std::int64_t id, std::string_view spelling) {
 bool TokenizerBuilder::add_added(std::int64_t id, std::string_view text, AddedTokens::Kind kind) {
   if (!define(id, text)) return false;
   if (!made_.added_.add(text, static_cast<std::int32_t>(id), kind)) {
-    return fail(fmt::format("added token {} is there twice", shown(text)));
+    return fail(fmt::format("added token '{}' is there twice", shown(text)));
   }
   return true;
 }
@@ -105,7 +100,7 @@ bool TokenizerBuilder::add_merge(std::string_view left, std::string_view right) 
   const std::int32_t right_id = find(bytes_);
   const std::int32_t merged_id = find(left_.append(bytes_));
   if (!spelled || left_id == kNoToken || right_id == kNoToken || merged_id == kNoToken) {
-    return fail(fmt::format("merge {} of {} and {} needs a token that the vocabulary lacks",
+    return fail(fmt::format("merge {} of '{}' and '{}' needs a token that the vocabulary lacks",
                             made_.merges_.size(), shown(left), shown(right)));
   }
   if (made_.merges_.size() == kMaxMerges) {
@@ -118,7 +113,7 @@ bool TokenizerBuilder::add_merge(std::string_view left, std::string_view right) 
 bool TokenizerBuilder::add_merge(std::string_view pair) {
   const std::size_t space = pair.find(' ');
   if (space == std::string_view::npos) {
-    return fail(fmt::format("merge {}, {}, is not two tokens with a space between",
+    return fail(fmt::format("merge {}, '{}', is not two tokens with a space between",
                             made_.merges_.size(), shown(pair)));
   }
   return add_merge(pair.substr(0, space), pair.substr(space + 1));

@@ -1,6 +1,7 @@
 // The tokenizer that a GGUF file carries in its metadata.
 #include <fmt/format.h>
 
+#include "model/shown.h"
 #include "model/tokenizer_builder.h"
 
 namespace gauntlet::model {
@@ -12,7 +13,7 @@ bool build(const GgufTokens& gguf, TokenizerBuilder& builder) {
   if (gguf.model != "gpt2" || gguf.pre != "gpt-4o") {
     return builder.fail(
         fmt::format("its tokenizer is '{}' with the split '{}'; only gpt2 with gpt-4o is supported",
-                    gguf.model, gguf.pre));
+                    shown(gguf.model), shown(gguf.pre)));
   }
   if (gguf.types.size() != gguf.tokens.size()) {
     return builder.fail(

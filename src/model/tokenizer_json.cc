@@ -8,6 +8,7 @@
 
 #include "model/json_scanner.h"
 #include "model/o200k_split.h"
+#include "model/shown.h"
 #include "model/tokenizer_builder.h"
 
 namespace gauntlet::model {
@@ -15,12 +16,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Forty times the published file; positions in the table of tokens are 32 bits.
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+
 class TokenizerJson {
  public:
   explicit TokenizerJson(std::string_view text) : text_(text), scanner_(text) {}
 
   bool read(TokenizerBuilder& builder) {
     builder_ = &builder;
+    if (text_.size() > kMaxBytes) return fail("it is larger than 1 GiB, no tokenizer is");
     // Both sizes are those of the published file, in bytes per entry; a bad guess costs little.
     builder.reserve(text_.size() / 140, text_.size() / 60);
     const bool read = scanner_.object([this](std::string_view key) { return member(key); }) &&
@@ -106,7 +111,7 @@ class TokenizerJson {
     };
     if (text_of(model, "type") != "BPE") {
       return fail(fmt::format("its model is '{}'; only byte-level BPE is supported",
-                              text_of(model, "type")));
+                              shown(text_of(model, "type"))));
     }
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
       if (!off(model, key))
@@ -130,7 +135,7 @@ class TokenizerJson {
     const Json& decoder = settings_["decoder"];
     if (!decoder.is_null() && text_of(decoder, "type") != "ByteLevel") {
       return fail(fmt::format("its decoder is '{}'; only ByteLevel is supported",
-                              text_of(decoder, "type")));
+                              shown(text_of(decoder, "type"))));
     }
     whole_ = off(model, "ignore_merges") ? WholePieces::are_merged : WholePieces::are_tokens;
     return true;

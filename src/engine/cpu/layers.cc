@@ -33,8 +33,8 @@ Precision Layers::precision_for(const kernels::cpu::PackedMatrix& matrix) const 
 }
 
 void Layers::share_product(Product product, int worker) const {
-  const Share share = share_of(product.group_end - product.group_begin, kTileGroups, worker,
-                               machine_.workers);
+  const Share share =
+      share_of(product.group_end - product.group_begin, kTileGroups, worker, machine_.workers);
   const std::int64_t first = product.group_begin;
   product.group_begin = first + share.begin;
   product.group_end = first + share.end;
@@ -124,22 +124,22 @@ void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t 
     targets[r] = buffers_.attended.row(token) + query_head * dim;
   }
   const KvGroup group = machine_.kv.group_of(layer);
-  kernels::cpu::AttentionTask task{
-      .q = queries,
-      .q_stride = dim,
-      .out = outputs,
-      .out_stride = dim,
-      .num_rows = num_rows,
-      .positions = positions,
-      .window = group == KvGroup::sliding ? config.sliding_window : 0,
-      .sinks = sinks,
-      .head_dim = static_cast<int>(dim),
-      .type = machine_.plan.kv == KvType::f32 ? kernels::cpu::KvType::f32
-                                              : kernels::cpu::KvType::bf16,
-      .pages = item.tables[static_cast<int>(group)].data(),
-      .k_base = machine_.kv.keys(layer, head),
-      .v_base = machine_.kv.values(layer, head),
-      .page_stride_bytes = machine_.kv.page_stride_bytes()};
+  kernels::cpu::AttentionTask task{.q = queries,
+                                   .q_stride = dim,
+                                   .out = outputs,
+                                   .out_stride = dim,
+                                   .num_rows = num_rows,
+                                   .positions = positions,
+                                   .window = group == KvGroup::sliding ? config.sliding_window : 0,
+                                   .sinks = sinks,
+                                   .head_dim = static_cast<int>(dim),
+                                   .type = machine_.plan.kv == KvType::f32
+                                               ? kernels::cpu::KvType::f32
+                                               : kernels::cpu::KvType::bf16,
+                                   .pages = item.tables[static_cast<int>(group)].data(),
+                                   .k_base = machine_.kv.keys(layer, head),
+                                   .v_base = machine_.kv.values(layer, head),
+                                   .page_stride_bytes = machine_.kv.page_stride_bytes()};
   if (machine_.plan.attention == AttentionKind::flash) {
     machine_.kernels.flash_attention(task);
   } else {

@@ -65,8 +65,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
     normed.round(kernels, expert_precision, t, 0, normed.stride());
   }
   const std::int32_t* chosen = repeats() ? own.chosen.data() : buffers_.chosen.data();
-  const float* weights =
-      repeats() ? own.chosen_weights.data() : buffers_.chosen_weights.data();
+  const float* weights = repeats() ? own.chosen_weights.data() : buffers_.chosen_weights.data();
   route(share.begin, share.end - share.begin, layer, normed,
         repeats() ? own.router.data() : buffers_.router.data(), const_cast<std::int32_t*>(chosen),
         const_cast<float*>(weights));
@@ -114,7 +113,8 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
   barrier_.wait();
 }
 
-/// This worker's share of one expert's gates and ups, activated and rounded while they are in cache.
+/// This worker's share of one expert's gates and ups, activated and rounded while they are in
+/// cache.
 void Layers::fused_gates(const PackedExpert& expert, const Routing& routing, std::int64_t e,
                          const Rows& normed, int worker) {
   const model::ModelConfig& config = machine_.model.config;

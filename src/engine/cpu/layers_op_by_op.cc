@@ -95,8 +95,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
     }
     barrier_.wait();
   };
-  const Share slots =
-      share_of(tokens * config.experts_per_token, 1, worker, machine_.workers);
+  const Share slots = share_of(tokens * config.experts_per_token, 1, worker, machine_.workers);
 
   each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
     share_product({.weights = expert.gate_up,

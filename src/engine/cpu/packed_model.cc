@@ -39,7 +39,9 @@ PackedFormat format_of(WeightType type, ExpertWeightsKind kind) {
   return type == WeightType::bf16 ? PackedFormat::bf16 : PackedFormat::f32;
 }
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::vector<float> padded(const model::Vector& values) {
   std::vector<float> result(values);
@@ -127,8 +129,7 @@ class Packer {
     for (const Job& job : jobs_) {
       threads.run([&](int worker) {
         GroupPacker packer(job.target->cols);
-        const Share share =
-            share_of(job.target->num_groups(), kTileGroups, worker, threads.size());
+        const Share share = share_of(job.target->num_groups(), kTileGroups, worker, threads.size());
         for (std::int64_t group = share.begin; group < share.end; ++group) {
           packer.pack(job, group, base);
         }

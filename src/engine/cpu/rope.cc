@@ -18,8 +18,7 @@ Rope::Rope(const model::ModelConfig& config) {
   for (std::int64_t i = 0; i < config.head_dim / 2; ++i) {
     const double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / dim);
     const double span = high > low ? high - low : 0.001;
-    const double ramp =
-        scaled ? std::clamp((static_cast<double>(i) - low) / span, 0.0, 1.0) : 0.0;
+    const double ramp = scaled ? std::clamp((static_cast<double>(i) - low) / span, 0.0, 1.0) : 0.0;
     frequencies_.push_back(
         static_cast<float>(frequency * (1 - ramp) + frequency / config.rope.factor * ramp));
   }

@@ -25,7 +25,8 @@ class Rows {
   const float* row(std::int64_t r) const { return f32_.data() + r * stride_; }
   std::int64_t stride() const { return stride_; }
 
-  /// Brings [first, first + count) of a row, a multiple of 32, into the form that `precision` reads.
+  /// Brings [first, first + count) of a row, a multiple of 32, into the form that `precision`
+  /// reads.
   void round(const kernels::cpu::KernelTable& kernels, kernels::cpu::Precision precision,
              std::int64_t r, std::int64_t first, std::int64_t count) {
     const std::int64_t at = r * stride_ + first;

@@ -43,29 +43,29 @@ struct Machine {
 struct Buffers {
   Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
 
-  HostArray<float> x;           // [tokens, hidden]: the residual stream
-  Rows normed;                  // [tokens, hidden]
-  Rows qkv;                     // [tokens, query_width + 2 * kv_width]
-  Rows attended;                // [tokens, query_width]
-  Rows activated;               // [tokens * experts_per_token, intermediate]
-  Rows gate_up;                 // the same, twice as wide: op by op only
-  Rows expert_out;              // [tokens * experts_per_token, hidden]: op by op only
-  HostArray<float> cos, sin;    // [tokens, head_dim / 2]
-  HostArray<float> router;      // [tokens, experts rounded up to 16]
+  HostArray<float> x;                // [tokens, hidden]: the residual stream
+  Rows normed;                       // [tokens, hidden]
+  Rows qkv;                          // [tokens, query_width + 2 * kv_width]
+  Rows attended;                     // [tokens, query_width]
+  Rows activated;                    // [tokens * experts_per_token, intermediate]
+  Rows gate_up;                      // the same, twice as wide: op by op only
+  Rows expert_out;                   // [tokens * experts_per_token, hidden]: op by op only
+  HostArray<float> cos, sin;         // [tokens, head_dim / 2]
+  HostArray<float> router;           // [tokens, experts rounded up to 16]
   std::vector<std::int32_t> chosen;  // [tokens, experts_per_token]
   std::vector<float> chosen_weights;
 
   /// What a worker keeps to itself: small steps are cheaper to repeat than to share.
   struct Private {
     Private(const model::ModelConfig& config);
-    Rows normed;               // [kRepeatedTokens, hidden]
-    HostArray<float> router;   // [kRepeatedTokens, experts]
+    Rows normed;              // [kRepeatedTokens, hidden]
+    HostArray<float> router;  // [kRepeatedTokens, experts]
     std::vector<std::int32_t> chosen;
     std::vector<float> chosen_weights;
     Routing routing;
-    std::vector<float> tile;      // gates and ups of one tile of tokens
-    std::vector<float> attention; // queries, then outputs, of one tile
-    std::vector<float> scores;    // naive attention
+    std::vector<float> tile;       // gates and ups of one tile of tokens
+    std::vector<float> attention;  // queries, then outputs, of one tile
+    std::vector<float> scores;     // naive attention
   };
   std::vector<Private> workers;
 };

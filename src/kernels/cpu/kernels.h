@@ -23,7 +23,7 @@ struct Activations {
   const float* f32 = nullptr;
   const std::uint16_t* bf16 = nullptr;
   const std::int8_t* i8 = nullptr;
-  const float* i8_scales = nullptr;         // [row][stride/32], half of the block's step
+  const float* i8_scales = nullptr;          // [row][stride/32], half of the block's step
   const std::int32_t* i8_offsets = nullptr;  // [row][stride/32], -12 * sum of the block
   std::int64_t stride = 0;
 };
@@ -32,8 +32,8 @@ enum class Precision { f32, bf16, int8 };
 enum class Output { store, accumulate };
 
 /// out[row(t)][n] (+)= weight(t) * (sum_k w[n][k] * x[row(t)][k] + bias[n]) for the rows of the
-/// groups [group_begin, group_end). Each output is summed in an order that depends on k alone, so it
-/// is the same whatever else is in the batch.
+/// groups [group_begin, group_end). Each output is summed in an order that depends on k alone, so
+/// it is the same whatever else is in the batch.
 struct Product {
   PackedMatrix weights;
   Precision precision = Precision::f32;  // bf16 with bf16 weights, int8 with mxfp4 only
@@ -47,8 +47,8 @@ struct Product {
   float* out = nullptr;  // element (t, n) is at out[row * out_stride + n - out_first]
   std::int64_t out_stride = 0;
   std::int64_t out_first = 0;
-  const std::int32_t* out_rows = nullptr;   // null: the token's own number
-  const float* token_weights = nullptr;     // null: 1
+  const std::int32_t* out_rows = nullptr;  // null: the token's own number
+  const float* token_weights = nullptr;    // null: 1
 };
 
 /// Attention of some query rows over one sequence's cache, for one KV head. The cache comes in
@@ -59,7 +59,7 @@ struct AttentionTask {
   std::int64_t q_stride = 0;
   float* out = nullptr;
   std::int64_t out_stride = 0;
-  int num_rows = 0;  // at most kAttentionRows
+  int num_rows = 0;                         // at most kAttentionRows
   const std::int64_t* positions = nullptr;  // of each row: it sees (position - window, position]
   std::int64_t window = 0;                  // 0: all positions
   const float* sinks = nullptr;             // of each row

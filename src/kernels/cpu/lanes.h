@@ -196,13 +196,12 @@ GAUNTLET_INLINE F32 load_bf16(const std::uint16_t* p) {
 GAUNTLET_INLINE __m256i round_bf16(__m256 v) {
   const __m256i bits = _mm256_castps_si256(v);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  return _mm256_srli_epi32(
-      _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
+  return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))),
+                           16);
 }
 GAUNTLET_INLINE void store_bf16(std::uint16_t* p, F32 v) {
   const __m256i packed = _mm256_packus_epi32(round_bf16(v.lo), round_bf16(v.hi));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                      _mm256_permute4x64_epi64(packed, 0b11011000));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0b11011000));
 }
 
 GAUNTLET_INLINE I32 load_i32(const void* p) {
@@ -247,8 +246,7 @@ GAUNTLET_INLINE I32 high_nibbles(I32 v) {
 }
 GAUNTLET_INLINE __m256i dot_bytes_half(__m256i sum, __m256i u, __m256i s) {
   // No pair saturates: weights are at most 24, so two products stay below 24 * 127 * 2.
-  return _mm256_add_epi32(sum,
-                          _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
 }
 GAUNTLET_INLINE I32 dot_bytes(I32 sum, I32 u, I32 s) {
   return {dot_bytes_half(sum.lo, u.lo, s.lo), dot_bytes_half(sum.hi, u.hi, s.hi)};

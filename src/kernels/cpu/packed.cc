@@ -33,8 +33,8 @@ void pack_row_bf16(const std::uint16_t* row, std::int64_t cols, int lane, std::u
   }
 }
 
-void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes,
-                    std::int64_t cols, int lane, std::uint8_t* group, std::uint8_t* scales) {
+void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes, std::int64_t cols,
+                    int lane, std::uint8_t* group, std::uint8_t* scales) {
   for (std::int64_t v = 0; v < cols / 8; ++v) {
     // Four bytes hold eight neighbours: bring element j beside element j + 4.
     std::uint32_t in;

@@ -33,7 +33,7 @@ struct PackedMatrix {
 void pack_row_f32(const float* row, std::int64_t cols, int lane, std::uint8_t* group);
 void pack_row_bf16(const std::uint16_t* row, std::int64_t cols, int lane, std::uint8_t* group);
 /// From MXFP4 with neighbours in a byte, low nibble first.
-void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes,
-                    std::int64_t cols, int lane, std::uint8_t* group, std::uint8_t* scales);
+void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes, std::int64_t cols,
+                    int lane, std::uint8_t* group, std::uint8_t* scales);
 
 }  // namespace gauntlet::kernels::cpu

@@ -1,0 +1,88 @@
+#include "model/file_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace gauntlet::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBufferBytes = 4u << 20;
+
+Error failure(const fs::path& path, int number) {
+  return {.message = fmt::format("cannot write {}: {}", path.string(), std::strerror(number))};
+}
+
+}  // namespace
+
+Expected<FileWriter> FileWriter::create(const fs::path& path) {
+  fs::path temporary = path;
+  temporary.replace_filename(fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid()));
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return failure(path, errno);
+  return FileWriter(descriptor, std::move(temporary), path);
+}
+
+FileWriter::FileWriter(int descriptor, fs::path temporary, fs::path path)
+    : descriptor_(descriptor), temporary_(std::move(temporary)), path_(std::move(path)) {
+  buffer_.reserve(kBufferBytes);
+}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      temporary_(std::move(other.temporary_)),
+      path_(std::move(other.path_)),
+      buffer_(std::move(other.buffer_)),
+      written_(other.written_),
+      error_number_(other.error_number_) {}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  written_ += bytes.size();
+  while (!bytes.empty()) {
+    const std::size_t count = std::min(bytes.size(), kBufferBytes - buffer_.size());
+    buffer_.insert(buffer_.end(), bytes.begin(),
+                   bytes.begin() + static_cast<std::ptrdiff_t>(count));
+    bytes = bytes.subspan(count);
+    if (buffer_.size() == kBufferBytes) flush();
+  }
+}
+
+void FileWriter::pad_to(std::uint64_t alignment) {
+  while (written_ % alignment != 0) write(std::string_view("\0", 1));
+}
+
+void FileWriter::flush() {
+  std::span<const std::byte> rest = buffer_;
+  while (!rest.empty() && !failed()) {
+    const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+    if (count >= 0) {
+      rest = rest.subspan(static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      error_number_ = errno;
+    }
+  }
+  buffer_.clear();
+}
+
+Expected<void> FileWriter::finish() {
+  flush();
+  if (!failed() && ::fsync(descriptor_) != 0) error_number_ = errno;
+  if (!failed() && ::rename(temporary_.c_str(), path_.c_str()) != 0) error_number_ = errno;
+  if (failed()) return failure(path_, error_number_);
+  ::close(std::exchange(descriptor_, -1));
+  return {};
+}
+
+}  // namespace gauntlet::model
