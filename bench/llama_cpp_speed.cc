@@ -102,7 +102,6 @@ Engine open(const fs::path& folder, const std::string& model_path, std::int32_t 
   params.at(kContext) = 2048;
   params.at(kThreads) = params.at(kThreadsBatch) = threads;
   params.at(kFlashAttention) = 1;
-  if (const char* flash = std::getenv("LLAMA_FLASH")) params.at(kFlashAttention) = std::atoi(flash);
 
   Engine engine;
   engine.context = library.get<void*(void*, ContextParams)>("llama_init_from_model")(model, params);
