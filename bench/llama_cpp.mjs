@@ -50,6 +50,10 @@ function allowedCpus() {
   });
 }
 
+function show(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
 function run(program, args, threads) {
   const cpus = allowedCpus().slice(0, threads).join(",");
   const options = { encoding: "utf8", maxBuffer: 1 << 26, stdio: ["ignore", "pipe", "inherit"] };
@@ -99,14 +103,14 @@ function measure(scenario, threads, { gauntlet, driver, file, blocks }) {
   for (let block = 0; block < blocks; ++block) {
     const ours = [], theirs = [];
     for (const side of "ABBA") {
-      process.stderr.write(`\r\x1b[K${scenario.title}, ${threads} threads: block ${block + 1} of ` +
-        `${blocks}, ${side === "A" ? "gauntlet" : "llama.cpp"}`);
+      show(`${scenario.title}, ${threads} threads: block ${block + 1} of ${blocks}, ` +
+        (side === "A" ? "gauntlet" : "llama.cpp"));
       if (side === "A") ours.push(measureOurs(gauntlet, file, scenario, threads));
       else theirs.push(measureTheirs(driver, file, scenario, threads));
     }
     done.push({ ours, theirs });
   }
-  process.stderr.write("\r\x1b[K");
+  show("");
   return done;
 }
 
@@ -126,8 +130,7 @@ function rowsOf(scenario, threads, blocks) {
       model: scenario.title, threads, test, tokens: Number(tokens), activations,
       ours: median(sides.flatMap((side) => side.ours)), theirs,
       ratio: interval(sides.map((side) => sum(side.ours) / sum(side.theirs))),
-      percent: median(own.map((one) => one.percent)), boundBy, readFrom, readGbS,
-      theirPercent: boundBy === "memory" ? (100 * theirs * bytes) / (readGbS * 1e9) : null,
+      percent: median(own.map((one) => one.percent)), boundBy, readFrom, readGbS, bytes,
       samples: sides,
     };
   });
@@ -135,14 +138,15 @@ function rowsOf(scenario, threads, blocks) {
 
 function table(rows) {
   const head = ["model", "threads", "test", "our activations", "gauntlet tok/s",
-    "llama.cpp tok/s (int8)", "ratio (95%)", "our % of limit", "llama.cpp's"];
+    "llama.cpp tok/s (int8)", "ratio (95%)", "our % of limit", "% of read bandwidth: ours, theirs"];
+  const share = (speed, row) => ((100 * speed * row.bytes) / (row.readGbS * 1e9)).toFixed(0);
   const cells = rows.map((row) => [
     row.model, row.threads, `${row.test} ${row.tokens}`, row.activations, row.ours.toFixed(1),
     row.theirs.toFixed(1),
     `${row.ratio.middle.toFixed(2)} (${row.ratio.lo.toFixed(2)} to ${row.ratio.hi.toFixed(2)})`,
-    row.boundBy === "memory" ? `${row.percent.toFixed(0)} of ${row.readFrom}`
-      : `${row.percent.toFixed(0)} of compute`,
-    row.theirPercent === null ? "" : row.theirPercent.toFixed(0),
+    `${row.percent.toFixed(0)} (${row.boundBy})`,
+    row.test === "decode" ? `${share(row.ours, row)}, ${share(row.theirs, row)} of ` +
+      `${row.readGbS.toFixed(1)} GB/s (${row.readFrom})` : "",
   ].map(String));
   const widths = head.map((title, i) => Math.max(title.length, ...cells.map((c) => c[i].length)));
   const line = (row) => `| ${row.map((cell, i) => cell.padEnd(widths[i])).join(" | ")} |`;
@@ -172,11 +176,12 @@ if (chosen.length === 0) fail("--only is tiny or wide");
 
 const gauntlet = resolve(options.gauntlet);
 const folder = mkdtempSync(join(tmpdir(), "gauntlet-bench-"));
+process.env.XDG_CACHE_HOME = folder;  // ceilings of this run, beside those the user keeps
 try {
   const driver = join(folder, "llama_cpp_speed");
   execFileSync("c++", ["-std=c++20", "-O2", join(here, "llama_cpp_speed.cc"), "-o", driver, "-ldl"]);
-  process.stderr.write("measuring this machine's ceilings\n");
-  execFileSync(gauntlet, ["roofline", "--backend", "cpu", "--remeasure"], { stdio: "ignore" });
+  show("measuring what this machine can do");
+  execFileSync(gauntlet, ["roofline", "--backend", "cpu"], { stdio: "ignore" });
   const rows = [];
   for (const scenario of chosen) {
     const file = join(folder, `${scenario.name}.gguf`);

@@ -21,7 +21,7 @@ namespace {
 
 using engine::SpeedKind;
 using engine::SpeedTest;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostRepetitions = 40;

@@ -18,7 +18,7 @@
 namespace gauntlet::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 struct Options {
   EngineArguments engine;

@@ -19,7 +19,7 @@
 namespace gauntlet::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using Ids = std::vector<std::int32_t>;
 
@@ -97,7 +97,7 @@ void print_json(const Ids& prompt, const engine::Generation& made, double load_m
                             {"ttft_ms", made.first_token_ms},
                             {"prefill_tok_s", made.prefill_tokens_per_s},
                             {"decode_tok_s", decode}}}}
-                         .dump(2));
+                         .dump());
 }
 
 /// On a terminal only, apart from the text.

@@ -13,7 +13,7 @@
 namespace gauntlet::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 struct Options {
   EngineArguments engine;
@@ -46,7 +46,7 @@ int perplexity(const Options& options) {
   line.clear();
   if (!score) return report_error(score.error());
   if (options.format == Format::json) {
-    fmt::print("{}\n", json{{"tokens", score->tokens}, {"perplexity", score->perplexity}}.dump(2));
+    fmt::print("{}\n", json{{"tokens", score->tokens}, {"perplexity", score->perplexity}}.dump());
   } else {
     fmt::print("perplexity {:.4f} over {} tokens, in {} windows of {}\n", score->perplexity,
                score->tokens, score->tokens / options.window, options.window);
