@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/ceilings.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/table.h"
-#include "core/files.h"
 #include "core/text.h"
-#include "lab/ceilings.h"
 #include "lab/records.h"
-#include "lab/runner.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -29,24 +25,6 @@ struct Options {
   std::string artifacts = "artifacts";
   Format format = Format::text;
 };
-
-Expected<lab::Ceilings> obtain(lab::BackendKind backend, const MachineInfo& machine,
-                               const Options& options, const Context& context) {
-  const std::string key = backend == lab::BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
-  if (!options.remeasure) {
-    if (auto known = lab::load_ceilings(key)) return *known;
-  }
-  const auto folder = std::filesystem::path(lab::ceilings_path(key)).parent_path();
-  if (auto made = make_folders(folder / "logs"); !made) return made.error();
-  lab::Runner runner({.program = context.program, .folder = folder.string()}, machine);
-  ProgressLine line;
-  auto measured = runner.measure_ceilings(backend, [&](const lab::RunProgress& p) {
-    line.show(fmt::format("measuring {} ({})", p.phase, key));
-  });
-  if (!measured) return measured;
-  if (auto saved = lab::save_ceilings(*measured); !saved) return saved.error();
-  return measured;
-}
 
 void print_ceilings(const lab::Ceilings& ceilings, bool methods) {
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
@@ -91,7 +69,10 @@ int roofline(const Options& options, const Context& context) {
   }
   json all = json::array();
   for (lab::BackendKind backend : backends) {
-    const auto ceilings = obtain(backend, machine, options, context);
+    const auto ceilings = obtain_ceilings({.backend = backend,
+                                           .machine = machine,
+                                           .remeasure = options.remeasure,
+                                           .program = context.program});
     if (!ceilings) return report_error(ceilings.error());
     if (options.format == Format::json) {
       all.push_back(lab::to_json(*ceilings));

@@ -1,14 +1,13 @@
 // gauntlet run: measures targets and writes a run with its report.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text.h"
@@ -18,10 +17,6 @@ namespace gauntlet::cli {
 namespace {
 
 using nlohmann::json;
-
-// A signal handler can reach nothing but a global; this is the program's only one.
-std::atomic<bool> interrupted{false};
-void on_interrupt(int) { interrupted.store(true); }
 
 struct Options {
   std::vector<std::string> targets;
@@ -136,7 +131,7 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
   session.runner.profile = *lab::profile_level_from(options.profile);
   session.runner.timeout_s = options.timeout_s;
   session.runner.max_resident_bytes = static_cast<std::int64_t>(options.memory_gib * (1 << 30));
-  session.runner.interrupt = &interrupted;
+  session.runner.interrupt = &watch_interrupt();
   if (options.cold) session.runner.cold = true;
   if (options.hot) session.runner.cold = false;
   return session;
@@ -189,10 +184,6 @@ int execute(lab::RunSession& session, Format format) {
     progress.clear();
     fmt::print(text ? stdout : stderr, "{}\n", note);
   };
-  struct sigaction action{};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
   const auto done = session.run(events);
   progress.clear();
   if (!done) return report_error(done.error());
@@ -211,7 +202,7 @@ int execute(lab::RunSession& session, Format format) {
   } else {
     fmt::print("{}\n", contract(record).dump(2, ' ', false, json::error_handler_t::replace));
   }
-  if (interrupted.load()) {
+  if (watch_interrupt().load()) {
     fmt::print(stderr, "gauntlet: interrupted; go on with 'gauntlet run --resume {}'\n",
                record.run_id);
     return 130;

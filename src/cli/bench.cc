@@ -1,0 +1,288 @@
+// gauntlet bench: tokens per second of the engine, beside what the machine allows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/ceilings.h"
+#include "cli/command.h"
+#include "cli/engine_options.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "core/text.h"
+#include "engine/speed.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using engine::SpeedKind;
+using engine::SpeedTest;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFewestRepetitions = 6;  // the extremes of six hold the median with 97%
+constexpr int kMostRepetitions = 40;
+
+struct Options {
+  EngineArguments engine;
+  std::vector<engine::Activations> activations = {engine::Activations::f32,
+                                                  engine::Activations::automatic};
+  std::vector<std::int64_t> prefill = {64, 512};
+  std::vector<std::int64_t> decode = {128};
+  std::vector<std::int64_t> batch = {1};
+  std::vector<std::int64_t> context = {0};
+  double seconds = 2;
+  bool no_limit = false;
+  Format format = Format::text;
+};
+
+struct Row {
+  SpeedTest test;
+  std::string activations;
+  engine::MedianInterval tokens_per_s;
+  double bytes_per_token = 0;
+  engine::SpeedLimit limit;  // of one repetition
+  double percent_of_limit = 0;
+  int repetitions = 0;
+};
+
+/// The machine's rates for so many threads, and the memory that the weights are read from.
+struct Limits {
+  engine::MachineRates rates;
+  std::string read_from;  // a ceiling's name; empty: no ceilings
+};
+
+struct Report {
+  std::string model;
+  std::int64_t weight_bytes = 0;
+  std::size_t threads = 0;
+  std::vector<std::vector<std::string>> plans;
+  Limits limits;
+  std::vector<Row> rows;
+};
+
+/// Decode after prefill, so that what is alike stands together.
+std::vector<SpeedTest> tests_of(const Options& options) {
+  std::vector<SpeedTest> tests;
+  const auto add = [&](SpeedKind kind, const std::vector<std::int64_t>& lengths) {
+    for (const std::int64_t context : options.context) {
+      for (const std::int64_t batch : options.batch) {
+        for (const std::int64_t tokens : lengths) {
+          tests.push_back({.kind = kind, .batch = batch, .context = context, .tokens = tokens});
+        }
+      }
+    }
+  };
+  add(SpeedKind::prefill, options.prefill);
+  add(SpeedKind::decode, options.decode);
+  return tests;
+}
+
+Capacity capacity_for(const std::vector<SpeedTest>& tests) {
+  Capacity capacity{.sequences = 1, .positions = 1};
+  for (const SpeedTest& test : tests) {
+    capacity.sequences = std::max(capacity.sequences, 2 * test.batch);  // contexts, and their forks
+    capacity.positions = std::max(capacity.positions, test.positions());
+  }
+  return capacity;
+}
+
+/// Weights that stay in a cache are read from there: its bandwidth is the limit, not the memory's.
+Limits limits_of(const lab::Ceilings& ceilings, const CpuInfo& cpu, const engine::Executor& on) {
+  const auto threads = static_cast<std::int64_t>(on.plan().cpus.size());
+  const std::int64_t used = std::min<std::int64_t>(threads, cpu.cores);
+  const auto rate = [&](const std::string& name) {
+    const double all = ceilings.get(name), one = ceilings.get(name + "_1t");
+    return 1e9 * (used == cpu.cores ? all : std::min(all, one * static_cast<double>(used)));
+  };
+  Limits limits{.read_from = on.weight_bytes() <= used * cpu.l2_bytes    ? "l2_read"
+                             : on.weight_bytes() <= cpu.last_level_bytes ? "llc_read"
+                                                                         : "dram_read"};
+  limits.rates = {.read_bytes_per_s = rate(limits.read_from),
+                  .f32_flops_per_s = rate("fma_f32"),
+                  .bf16_flops_per_s = rate("fma_bf16"),
+                  .int8_flops_per_s = rate("fma_i8")};
+  return limits;
+}
+
+Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Options& options,
+                      const std::string& what, ProgressLine& line) {
+  const auto prepared = meter.prepare(test, [&](std::int64_t done, std::int64_t all) {
+    line.show(fmt::format("{}: filling contexts, {} of {} tokens", what, done, all));
+  });
+  if (!prepared) return prepared.error();
+  line.show(fmt::format("{}: warming up", what));
+  if (const auto warm = meter.measure(); !warm) return warm.error();
+  std::vector<double> speeds, bytes;
+  const auto tokens = static_cast<double>(test.all_tokens());
+  for (const auto start = Clock::now(); std::ssize(speeds) < kMostRepetitions;) {
+    const double passed = std::chrono::duration<double>(Clock::now() - start).count();
+    if (std::ssize(speeds) >= kFewestRepetitions && passed > options.seconds) break;
+    if (watch_interrupt().load()) return Error{"interrupted", ErrorKind::check_failed};
+    line.show(fmt::format("{}: repetition {}", what, speeds.size() + 1));
+    const auto sample = meter.measure();
+    if (!sample) return sample.error();
+    speeds.push_back(tokens / sample->seconds);
+    bytes.push_back(sample->bytes / tokens);
+  }
+  return Row{.test = test,
+             .tokens_per_s = engine::median_interval(speeds),
+             .bytes_per_token = engine::median_interval(bytes).median,
+             .repetitions = static_cast<int>(speeds.size())};
+}
+
+Expected<void> measure_all(engine::Executor& executor, const Options& options, Report& report) {
+  const std::string activations = executor.plan().activations();
+  engine::SpeedMeter meter(executor);
+  ProgressLine line;
+  for (const SpeedTest& test : tests_of(options)) {
+    const std::string what = fmt::format("{} {} x {} after {}, {}", engine::name_of(test.kind),
+                                         test.batch, test.tokens, test.context, activations);
+    auto row = measure(meter, test, options, what, line);
+    if (!row) return row.error();
+    row->activations = activations;
+    const auto tokens = static_cast<double>(test.all_tokens());
+    row->limit =
+        engine::limit_of(engine::work_of(test, executor.config()), row->bytes_per_token * tokens,
+                         executor.plan(), report.limits.rates);
+    row->percent_of_limit = 100 * row->limit.seconds * row->tokens_per_s.median / tokens;
+    report.rows.push_back(std::move(*row));
+  }
+  return {};
+}
+
+json to_json(const Row& row) {
+  const bool limited = !row.limit.bound_by.empty();
+  return {{"test", engine::name_of(row.test.kind)},
+          {"activations", row.activations},
+          {"batch", row.test.batch},
+          {"context", row.test.context},
+          {"tokens", row.test.tokens},
+          {"tok_s",
+           {{"median", row.tokens_per_s.median},
+            {"lo", row.tokens_per_s.lo},
+            {"hi", row.tokens_per_s.hi}}},
+          {"repetitions", row.repetitions},
+          {"bytes_per_token", row.bytes_per_token},
+          {"percent_of_limit", limited ? json(row.percent_of_limit) : json()},
+          {"bound_by", limited ? json(row.limit.bound_by) : json()}};
+}
+
+void print_json(const Report& report) {
+  json rows = json::array();
+  for (const Row& row : report.rows) rows.push_back(to_json(row));
+  json limits;
+  if (!report.limits.read_from.empty()) {
+    const engine::MachineRates& rates = report.limits.rates;
+    limits = {{"read_from", report.limits.read_from},
+              {"read_gb_s", rates.read_bytes_per_s / 1e9},
+              {"f32_gflop_s", rates.f32_flops_per_s / 1e9},
+              {"bf16_gflop_s", rates.bf16_flops_per_s / 1e9},
+              {"int8_gflop_s", rates.int8_flops_per_s / 1e9}};
+  }
+  fmt::print("{}\n", json{{"model", report.model},
+                          {"weight_bytes", report.weight_bytes},
+                          {"threads", report.threads},
+                          {"plans", report.plans},
+                          {"limits", limits},
+                          {"rows", rows}}
+                         .dump(2));
+}
+
+void print_text(const Report& report) {
+  fmt::print("{}, {} of weights, {} thread{}", report.model,
+             format_bytes(static_cast<double>(report.weight_bytes)), report.threads,
+             report.threads == 1 ? "" : "s");
+  if (!report.limits.read_from.empty()) {
+    fmt::print(", {} {:.1f} GB/s", report.limits.read_from,
+               report.limits.rates.read_bytes_per_s / 1e9);
+  }
+  fmt::print("\n");
+  Table table({"test", "activations", ">batch", ">context", ">tokens", ">tok/s", "95% interval",
+               ">per token", ">% of limit", "bound by"});
+  for (const Row& row : report.rows) {
+    const bool limited = !row.limit.bound_by.empty();
+    table.add({std::string(engine::name_of(row.test.kind)), row.activations,
+               std::to_string(row.test.batch), std::to_string(row.test.context),
+               std::to_string(row.test.tokens), fmt::format("{:.1f}", row.tokens_per_s.median),
+               fmt::format("{:.1f} to {:.1f}", row.tokens_per_s.lo, row.tokens_per_s.hi),
+               format_bytes(row.bytes_per_token),
+               limited ? fmt::format("{:.1f}", row.percent_of_limit) : "", row.limit.bound_by});
+  }
+  fmt::print("{}", table.text());
+}
+
+int bench(const Options& options, const Context& context) {
+  Report report;
+  std::optional<lab::Ceilings> ceilings;
+  const MachineInfo machine = read_machine(false);
+  if (!options.no_limit) {
+    auto known = obtain_ceilings({.machine = machine, .program = context.program});
+    if (!known) return report_error(known.error());
+    ceilings = std::move(*known);
+  }
+  const std::vector<SpeedTest> tests = tests_of(options);
+  const auto model = open_model(options.engine);
+  if (!model) return report_error(model.error());
+  report.model = model->weights.config.name;
+  std::vector<std::string> measured;
+  for (const engine::Activations activations : options.activations) {
+    EngineArguments arguments = options.engine;
+    arguments.options.activations = activations;
+    const auto plan = engine::resolve(arguments.options);
+    if (!plan) return report_error(plan.error());
+    if (std::ranges::find(measured, plan->activations()) != measured.end()) continue;
+    measured.push_back(plan->activations());
+    const auto executor = make_executor(*model, arguments, capacity_for(tests));
+    if (!executor) return report_error(executor.error());
+    report.weight_bytes = (*executor)->weight_bytes();
+    report.threads = plan->cpus.size();
+    report.plans.push_back(plan->describe());
+    if (ceilings) report.limits = limits_of(*ceilings, machine.cpu, **executor);
+    if (const auto done = measure_all(**executor, options, report); !done) {
+      return watch_interrupt().load() ? 130 : report_error(done.error());
+    }
+  }
+  options.format == Format::json ? print_json(report) : print_text(report);
+  return 0;
+}
+
+void add_list_of(CLI::App& command, const std::string& option, std::vector<std::int64_t>& values,
+                 std::int64_t least, const std::string& help) {
+  command.add_option(option, values, help)
+      ->delimiter(',')
+      ->check(CLI::Range(least, std::int64_t{1} << 20))
+      ->allow_extra_args(false)
+      ->option_text("N,...");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("bench", "tokens per second of the engine");
+  add_model_options(*command, options->engine);
+  add_list_of(*command, "--prefill", options->prefill, 1, "tokens of a prompt (default: 64,512)");
+  add_list_of(*command, "--decode", options->decode, 1, "tokens made one by one (default: 128)");
+  add_list_of(*command, "--batch", options->batch, 1, "sequences at once (default: 1)");
+  add_list_of(*command, "--context", options->context, 0, "tokens before (default: 0)");
+  command
+      ->add_option("--seconds", options->seconds,
+                   "to repeat each test for, six times at least and forty at most")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str()
+      ->option_text("S");
+  command->add_flag("--no-ceilings", options->no_limit,
+                    "do not measure what this machine can do at most; rows lack their share of it");
+  add_activation_list(*command, options->activations);
+  add_engine_options(*command, options->engine);
+  add_format(*command, options->format);
+  command->footer(
+      "Example:  gauntlet bench --weights random --shape gpt-oss-20b --layers 4 --prefill 64,256");
+  command->callback([options, &context] { context.exit_code = bench(*options, context); });
+}
+
+}  // namespace gauntlet::cli

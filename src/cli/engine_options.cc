@@ -1,0 +1,145 @@
+#include "cli/engine_options.h"
+
+#include <fmt/format.h>
+
+#include "cli/progress.h"
+#include "model/load_tokenizer.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using engine::Activations;
+using engine::AttentionKind;
+using engine::ExpertWeightsKind;
+using engine::Fusion;
+using engine::KvType;
+using kernels::cpu::SimdLevel;
+
+constexpr const char* kDefaultModel = "gauntlet-tiny";
+constexpr const char* kDefaultShape = "gpt-oss-20b";
+constexpr std::uint64_t kWeightSeed = 1;
+
+std::vector<std::pair<std::string, Activations>> activation_choices() {
+  return {{"f32", Activations::f32}, {"int8", Activations::int8}, {"auto", Activations::automatic}};
+}
+
+Expected<OpenModel> open_random(const EngineArguments& arguments) {
+  if (arguments.model) {
+    return Error{"--weights random takes a --shape, not a --model", ErrorKind::wrong_use};
+  }
+  const auto config =
+      model::random_shape(arguments.shape.value_or(kDefaultShape), arguments.layers);
+  if (!config) return config.error();
+  return OpenModel{.weights = model::random_model(*config, kWeightSeed)};
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& command, EngineArguments& arguments) {
+  command
+      .add_option("--model", arguments.model,
+                  "folder, .gguf file or name (default: gauntlet-tiny, which is built in)")
+      ->option_text("DIR|FILE|NAME");
+  add_choice<WeightSource>(command, "--weights", arguments.weights,
+                           {{"files", WeightSource::files}, {"random", WeightSource::random}},
+                           "the model's own, or random ones of a --shape");
+  command
+      .add_option("--shape", arguments.shape,
+                  "gpt-oss-20b, gpt-oss-120b or a config.json, for random weights")
+      ->option_text("NAME|FILE");
+  command.add_option("--layers", arguments.layers, "of random weights (default: the shape's)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+}
+
+void add_engine_options(CLI::App& command, EngineArguments& arguments) {
+  engine::EngineOptions& options = arguments.options;
+  command.add_option("--threads", options.threads, "pinned, 1 to 1024 (default: one per CPU)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  using Level = std::optional<SimdLevel>;
+  std::vector<std::pair<std::string, Level>> levels;
+  for (const SimdLevel level :
+       {SimdLevel::portable, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16}) {
+    levels.emplace_back(kernels::cpu::name_of(level), level);
+  }
+  add_choice<Level>(command, "--simd", options.simd, levels,
+                    "instructions (default: the best here)");
+  add_choice<KvType>(command, "--kv", options.kv, {{"f32", KvType::f32}, {"bf16", KvType::bf16}},
+                     "type of keys and values in the cache (default: f32)");
+  add_choice<AttentionKind>(command, "--attention", options.attention,
+                            {{"flash", AttentionKind::flash}, {"naive", AttentionKind::naive}},
+                            "in one blocked pass, or score by score (default: flash)");
+  add_choice<ExpertWeightsKind>(
+      command, "--experts", options.experts,
+      {{"mxfp4", ExpertWeightsKind::mxfp4}, {"dequantised", ExpertWeightsKind::dequantised}},
+      "multiplied as they are, or expanded in memory first (default: mxfp4)");
+  add_choice<Fusion>(command, "--layers-as", options.fusion,
+                     {{"fused", Fusion::fused}, {"op-by-op", Fusion::op_by_op}},
+                     "one pass over the threads, or one per operation (default: fused)");
+  command.add_option("--chunk", arguments.chunk, "tokens of one step")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->option_text("N");
+}
+
+void add_activations(CLI::App& command, EngineArguments& arguments) {
+  add_choice<Activations>(command, "--activations", arguments.options.activations,
+                          activation_choices(),
+                          "exact, rounded per 32 values, or whichever is faster (default: f32)");
+}
+
+void add_activation_list(CLI::App& command, std::vector<Activations>& list) {
+  const auto choose = [&list](const std::vector<std::string>& words) {
+    list.clear();
+    for (const std::string& word : words) {
+      std::vector<std::string> names;
+      const std::size_t before = list.size();
+      for (const auto& [name, meaning] : activation_choices()) {
+        names.push_back(name);
+        if (name == word) list.push_back(meaning);
+      }
+      if (list.size() == before) refuse_choice("--activations", word, names);
+    }
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--activations", choose,
+          "exact, rounded per 32 values, or whichever is faster (default: f32,auto)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("f32|int8|auto,...");
+}
+
+Expected<OpenModel> open_model(const EngineArguments& arguments) {
+  if (arguments.weights == WeightSource::random) return open_random(arguments);
+  if (arguments.shape || arguments.layers > 0) {
+    return Error{"--shape and --layers are for --weights random; a model's files have their own",
+                 ErrorKind::wrong_use};
+  }
+  const auto files = model::open_model(arguments.model.value_or(kDefaultModel));
+  if (!files) return files.error();
+  auto weights = model::load_model(*files);
+  if (!weights) return weights.error();
+  auto tokenizer = model::load_tokenizer(*files);
+  if (!tokenizer) return tokenizer.error();
+  return OpenModel{.weights = std::move(*weights), .tokenizer = std::move(*tokenizer)};
+}
+
+Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model,
+                                                          const EngineArguments& arguments,
+                                                          const Capacity& capacity) {
+  ProgressLine line;
+  return engine::make_cpu_executor(
+      model.weights,
+      {.options = arguments.options,
+       .max_sequences = capacity.sequences,
+       .max_tokens =
+           std::min(capacity.positions, model.weights.config.max_positions * capacity.sequences),
+       .max_batch_tokens = arguments.chunk,
+       .progress = [&](double done) {
+         line.show(fmt::format("loading {}  {:.0f}%", model.weights.config.name, done * 100));
+       }});
+}
+
+}  // namespace gauntlet::cli

@@ -1,0 +1,52 @@
+// What the commands that run a model share: which model, which engine options, and how both become
+// an executor.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "engine/cpu_executor.h"
+#include "model/tokenizer.h"
+#include "model/weights.h"
+
+namespace gauntlet::cli {
+
+enum class WeightSource { files, random };
+
+struct EngineArguments {
+  std::optional<std::string> model;  // none: gauntlet-tiny
+  WeightSource weights = WeightSource::files;
+  std::optional<std::string> shape;  // of random weights
+  std::int64_t layers = 0;           // of random weights; 0: all of the shape
+  engine::EngineOptions options;
+  std::int64_t chunk = 512;
+};
+
+/// --model, --weights, --shape, --layers.
+void add_model_options(CLI::App& command, EngineArguments& arguments);
+/// --threads, --simd, --kv, --attention, --experts, --layers-as, --chunk.
+void add_engine_options(CLI::App& command, EngineArguments& arguments);
+/// --activations f32|int8|auto.
+void add_activations(CLI::App& command, EngineArguments& arguments);
+/// --activations with a list of them.
+void add_activation_list(CLI::App& command, std::vector<engine::Activations>& list);
+
+struct OpenModel {
+  model::ModelWeights weights;
+  std::optional<model::Tokenizer> tokenizer;  // none with random weights
+};
+Expected<OpenModel> open_model(const EngineArguments& arguments);
+
+struct Capacity {
+  std::int64_t sequences = 2;  // one that runs, and the prompt that is kept of it
+  std::int64_t positions = 0;  // of all of them; 0: as many as the model has
+};
+/// Shows a progress line while the weights are packed.
+Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model,
+                                                          const EngineArguments& arguments,
+                                                          const Capacity& capacity);
+
+}  // namespace gauntlet::cli

@@ -1,0 +1,206 @@
+// gauntlet generate: one prompt to one text.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/command.h"
+#include "cli/engine_options.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "core/files.h"
+#include "engine/generator.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+using Ids = std::vector<std::int32_t>;
+
+struct Options {
+  EngineArguments engine;
+  std::optional<std::string> prompt;
+  std::string prompt_file;
+  std::string prompt_ids;
+  std::int64_t max_tokens = 128;
+  engine::SamplingParams sampling;
+  std::optional<std::uint64_t> seed;
+  std::vector<std::string> stops;
+  bool ignore_eos = false;
+  Format format = Format::text;
+};
+
+Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
+
+Expected<Ids> parse_ids(const std::string& text) {
+  Ids ids;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    std::int32_t id = 0;
+    const auto [next, failed] = std::from_chars(at, end, id);
+    if (failed != std::errc() || (next != end && *next != ',')) {
+      return wrong_use(fmt::format("--prompt-ids takes ids as in 1,2,3, not '{}'", text));
+    }
+    ids.push_back(id);
+    if (next == end) return ids;
+    at = next + 1;
+  }
+}
+
+/// BOS where the model wants one, then the text.
+Ids encode(const std::string& text, const OpenModel& model) {
+  Ids ids = model.tokenizer->encode(text);
+  const model::ModelConfig& config = model.weights.config;
+  if (config.add_bos) ids.insert(ids.begin(), static_cast<std::int32_t>(config.bos_id));
+  return ids;
+}
+
+Expected<Ids> prompt_of(const Options& options, const OpenModel& model) {
+  if (!options.prompt_ids.empty()) return parse_ids(options.prompt_ids);
+  if (!model.tokenizer) {
+    return wrong_use("random weights have no tokenizer: give the prompt as --prompt-ids");
+  }
+  if (options.prompt) return encode(*options.prompt, model);
+  const auto text = read_file(options.prompt_file == "-" ? "/dev/stdin" : options.prompt_file);
+  if (!text) return text.error();
+  return encode(*text, model);
+}
+
+/// What can be refused before a model is loaded.
+Expected<void> check_options(const Options& options) {
+  const int prompts = int(options.prompt.has_value()) + int(!options.prompt_file.empty()) +
+                      int(!options.prompt_ids.empty());
+  if (prompts != 1) {
+    return wrong_use("give the prompt as one of --prompt, --prompt-file and --prompt-ids");
+  }
+  return engine::validate(options.sampling);
+}
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+void print_json(const Ids& prompt, const engine::Generation& made, double load_ms) {
+  const json decode = made.decode_tokens_per_s ? json(*made.decode_tokens_per_s) : json();
+  fmt::print("{}\n", json{{"prompt_ids", prompt},
+                          {"output_ids", made.output},
+                          {"text", made.text},
+                          {"finish_reason", engine::name_of(made.finish)},
+                          {"timing",
+                           {{"load_ms", load_ms},
+                            {"ttft_ms", made.first_token_ms},
+                            {"prefill_tok_s", made.prefill_tokens_per_s},
+                            {"decode_tok_s", decode}}}}
+                         .dump(2));
+}
+
+/// On a terminal only, apart from the text.
+void print_summary(const Ids& prompt, const engine::Generation& made, double load_ms) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::string decode;
+  if (made.decode_tokens_per_s) decode = fmt::format(", then {:.1f}/s", *made.decode_tokens_per_s);
+  fmt::print(stderr,
+             "[{} + {} tokens, {}; loaded in {:.0f} ms, first token after {:.0f} ms "
+             "({:.1f} tokens/s){}]\n",
+             prompt.size(), made.output.size(), engine::name_of(made.finish), load_ms,
+             made.first_token_ms, made.prefill_tokens_per_s, decode);
+}
+
+int generate(const Options& options) {
+  if (const auto valid = check_options(options); !valid) return report_error(valid.error());
+  const auto start = Clock::now();
+  auto model = open_model(options.engine);
+  if (!model) return report_error(model.error());
+  const auto prompt = prompt_of(options, *model);
+  if (!prompt) return report_error(prompt.error());
+  const std::int64_t positions =
+      std::min(std::ssize(*prompt) + options.max_tokens, model->weights.config.max_positions);
+  const auto executor = make_executor(*model, options.engine, {.positions = positions});
+  if (!executor) return report_error(executor.error());
+  model->weights = {};  // packed by now
+  const double load_ms = milliseconds_since(start);
+
+  engine::GenerationRequest request{.prompt = *prompt,
+                                    .max_tokens = options.max_tokens,
+                                    .sampling = options.sampling,
+                                    .stops = options.stops};
+  request.sampling.seed = options.seed ? *options.seed : std::random_device()();
+  if (options.ignore_eos) request.end_of_sequence = engine::EndOfSequence::ignored;
+  ProgressLine line;
+  engine::GenerationEvents events{.cancel = &watch_interrupt()};
+  events.on_prompt = [&](std::int64_t done, std::int64_t total) {
+    if (done < total) line.show(fmt::format("prompt  {} of {} tokens", done, total));
+  };
+  if (options.format == Format::text) {
+    events.on_token = [&](std::int32_t, std::string_view text) {
+      line.clear();
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    };
+  }
+  engine::Generator generator(**executor, model->tokenizer ? &*model->tokenizer : nullptr);
+  const auto made = generator.run(request, events);
+  line.clear();
+  if (!made) return report_error(made.error());
+  if (options.format == Format::json) {
+    print_json(*prompt, *made, load_ms);
+  } else {
+    fmt::print("\n");
+    print_summary(*prompt, *made, load_ms);
+  }
+  return made->finish == engine::FinishReason::cancelled ? 130 : 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("generate", "go on from a prompt with a model");
+  add_model_options(*command, options->engine);
+  command->add_option("--prompt", options->prompt, "a text")->option_text("TEXT");
+  command->add_option("--prompt-file", options->prompt_file, "a text in a file ('-': stdin)")
+      ->option_text("FILE");
+  command->add_option("--prompt-ids", options->prompt_ids, "token ids, taken as they are")
+      ->option_text("1,2,3");
+  command->add_option("--max-tokens", options->max_tokens, "to make at most")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->option_text("N");
+  command
+      ->add_option("--temperature", options->sampling.temperature,
+                   "0: always the likeliest token, the lowest id on ties")
+      ->capture_default_str()
+      ->option_text("T");
+  command->add_option("--top-k", options->sampling.top_k, "of the K likeliest tokens (0: all)")
+      ->capture_default_str()
+      ->option_text("K");
+  command
+      ->add_option("--top-p", options->sampling.top_p,
+                   "of the likeliest tokens that hold this probability")
+      ->capture_default_str()
+      ->option_text("P");
+  command
+      ->add_option("--min-p", options->sampling.min_p,
+                   "of tokens at least this likely, relative to the likeliest")
+      ->capture_default_str()
+      ->option_text("P");
+  command->add_option("--seed", options->seed, "makes sampling repeatable")->option_text("N");
+  command->add_option("--stop", options->stops, "ends the text before this string; repeatable")
+      ->allow_extra_args(false)
+      ->option_text("TEXT");
+  command->add_flag("--ignore-eos", options->ignore_eos, "go on after the end of a sequence");
+  add_activations(*command, options->engine);
+  add_engine_options(*command, options->engine);
+  add_format(*command, options->format);
+  command->footer("Example:  gauntlet generate --prompt 'Once upon a time' --max-tokens 64");
+  command->callback([options, &context] { context.exit_code = generate(*options); });
+}
+
+}  // namespace gauntlet::cli

@@ -1,0 +1,77 @@
+// gauntlet perplexity: how well a model foretells a text.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/engine_options.h"
+#include "cli/progress.h"
+#include "core/files.h"
+#include "engine/score.h"
+
+namespace gauntlet::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  EngineArguments engine;
+  std::string file;
+  std::int64_t window = 512;
+  Format format = Format::text;
+};
+
+int perplexity(const Options& options) {
+  const auto text = read_file(options.file == "-" ? "/dev/stdin" : options.file);
+  if (!text) return report_error(text.error());
+  auto model = open_model(options.engine);
+  if (!model) return report_error(model.error());
+  if (!model->tokenizer) {
+    return report_error({"random weights have no tokenizer and foretell nothing: give a --model",
+                         ErrorKind::wrong_use});
+  }
+  const auto tokens = model->tokenizer->encode(*text);
+  const auto executor =
+      make_executor(*model, options.engine, {.sequences = 1, .positions = options.window});
+  if (!executor) return report_error(executor.error());
+  model->weights = {};  // packed by now
+
+  ProgressLine line;
+  const auto score = engine::score_tokens(
+      **executor, tokens,
+      {.window = options.window, .on_window = [&](std::int64_t done, std::int64_t total) {
+         line.show(fmt::format("window {} of {}", done, total));
+       }});
+  line.clear();
+  if (!score) return report_error(score.error());
+  if (options.format == Format::json) {
+    fmt::print("{}\n", json{{"tokens", score->tokens}, {"perplexity", score->perplexity}}.dump(2));
+  } else {
+    fmt::print("perplexity {:.4f} over {} tokens, in {} windows of {}\n", score->perplexity,
+               score->tokens, score->tokens / options.window, options.window);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("perplexity", "how well a model foretells a text");
+  add_model_options(*command, options->engine);
+  command->add_option("--file", options->file, "the text ('-': stdin)")
+      ->required()
+      ->option_text("FILE");
+  command->add_option("--window", options->window, "tokens that are foretold from each other")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->option_text("N");
+  add_activations(*command, options->engine);
+  add_engine_options(*command, options->engine);
+  add_format(*command, options->format);
+  command->footer("Example:  gauntlet perplexity --file tests/golden/validation.txt");
+  command->callback([options, &context] { context.exit_code = perplexity(*options); });
+}
+
+}  // namespace gauntlet::cli
