@@ -71,7 +71,7 @@ inline std::unique_ptr<Executor> executor_for(const model::ModelWeights& weights
 
 /// Below this margin the first and second choice may change places under another order of sums.
 inline constexpr float kDecided = 0.02f;
-inline constexpr float kLogitTolerance = 2e-3f;
+inline constexpr float kLogitTolerance = 1e-4f;
 
 inline void expect_golden(Executor& executor, const GoldenCase& golden, std::int64_t chunk) {
   const SequenceId sequence = executor.kv().create();
