@@ -1,5 +1,6 @@
 // gauntlet bench: tokens per second of the engine, beside what the machine allows.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,7 +24,6 @@ using engine::SpeedTest;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFewestRepetitions = 6;  // the extremes of six hold the median with 97%
 constexpr int kMostRepetitions = 40;
 
 struct Options {
@@ -35,6 +35,7 @@ struct Options {
   std::vector<std::int64_t> batch = {1};
   std::vector<std::int64_t> context = {0};
   double seconds = 2;
+  int repetitions = 6;  // the extremes of six hold the median with 97%
   bool no_limit = false;
   Format format = Format::text;
 };
@@ -116,12 +117,13 @@ Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Op
   if (!prepared) return prepared.error();
   line.show(fmt::format("{}: warming up", what));
   if (const auto warm = meter.measure(); !warm) return warm.error();
+  const std::atomic<bool>& interrupted = watch_signals({SIGINT});
   std::vector<double> speeds, bytes;
   const auto tokens = static_cast<double>(test.all_tokens());
   for (const auto start = Clock::now(); std::ssize(speeds) < kMostRepetitions;) {
     const double passed = std::chrono::duration<double>(Clock::now() - start).count();
-    if (std::ssize(speeds) >= kFewestRepetitions && passed > options.seconds) break;
-    if (watch_interrupt().load()) return Error{"interrupted", ErrorKind::check_failed};
+    if (std::ssize(speeds) >= options.repetitions && passed > options.seconds) break;
+    if (interrupted.load()) return Error{"interrupted", ErrorKind::check_failed};
     line.show(fmt::format("{}: repetition {}", what, speeds.size() + 1));
     const auto sample = meter.measure();
     if (!sample) return sample.error();
@@ -243,7 +245,7 @@ int bench(const Options& options, const Context& context) {
     report.plans.push_back(plan->describe());
     if (ceilings) report.limits = limits_of(*ceilings, machine.cpu, **executor);
     if (const auto done = measure_all(**executor, options, report); !done) {
-      return watch_interrupt().load() ? 130 : report_error(done.error());
+      return watch_signals({}).load() ? 130 : report_error(done.error());
     }
   }
   options.format == Format::json ? print_json(report) : print_text(report);
@@ -269,12 +271,14 @@ void add_bench(CLI::App& app, Context& context) {
   add_list_of(*command, "--decode", options->decode, 1, "tokens made one by one (default: 128)");
   add_list_of(*command, "--batch", options->batch, 1, "sequences at once (default: 1)");
   add_list_of(*command, "--context", options->context, 0, "tokens before (default: 0)");
-  command
-      ->add_option("--seconds", options->seconds,
-                   "to repeat each test for, six times at least and forty at most")
+  command->add_option("--seconds", options->seconds, "to repeat each test for, forty times at most")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str()
       ->option_text("S");
+  command->add_option("--repetitions", options->repetitions, "of each test at least")
+      ->check(CLI::Range(1, kMostRepetitions))
+      ->capture_default_str()
+      ->option_text("N");
   command->add_flag("--no-ceilings", options->no_limit,
                     "do not measure what this machine can do at most; rows lack their share of it");
   add_activation_list(*command, options->activations);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <random>
+
 #include "cli/progress.h"
 #include "model/load_tokenizer.h"
 
@@ -109,6 +111,25 @@ void add_activation_list(CLI::App& command, std::vector<Activations>& list) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->option_text("f32|int8|auto,...");
+}
+
+engine::SamplingParams SamplingArguments::params() const {
+  engine::SamplingParams params = given;
+  params.seed = seed ? *seed : std::random_device()();
+  return params;
+}
+
+void add_sampling_options(CLI::App& command, SamplingArguments& arguments) {
+  engine::SamplingParams& params = arguments.given;
+  const auto add = [&](const char* option, auto& value, const char* help, const char* text) {
+    command.add_option(option, value, help)->capture_default_str()->option_text(text);
+  };
+  add("--temperature", params.temperature, "0: always the likeliest token, the lowest id on ties",
+      "T");
+  add("--top-k", params.top_k, "of the K likeliest tokens (0: all)", "K");
+  add("--top-p", params.top_p, "of the likeliest tokens that hold this probability", "P");
+  add("--min-p", params.min_p, "of tokens at least this likely, relative to the likeliest", "P");
+  command.add_option("--seed", arguments.seed, "makes sampling repeatable")->option_text("N");
 }
 
 Expected<OpenModel> open_model(const EngineArguments& arguments) {

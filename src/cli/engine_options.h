@@ -34,6 +34,16 @@ void add_activations(CLI::App& command, EngineArguments& arguments);
 /// --activations with a list of them.
 void add_activation_list(CLI::App& command, std::vector<engine::Activations>& list);
 
+struct SamplingArguments {
+  engine::SamplingParams given;
+  std::optional<std::uint64_t> seed;
+
+  /// With a seed of chance where none is given.
+  engine::SamplingParams params() const;
+};
+/// --temperature, --top-k, --top-p, --min-p, --seed.
+void add_sampling_options(CLI::App& command, SamplingArguments& arguments);
+
 struct OpenModel {
   model::ModelWeights weights;
   std::optional<model::Tokenizer> tokenizer;  // none with random weights

@@ -1,5 +1,6 @@
 // gauntlet generate: one prompt to one text.
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -7,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -29,8 +29,7 @@ struct Options {
   std::string prompt_file;
   std::string prompt_ids;
   std::int64_t max_tokens = 128;
-  engine::SamplingParams sampling;
-  std::optional<std::uint64_t> seed;
+  SamplingArguments sampling;
   std::vector<std::string> stops;
   bool ignore_eos = false;
   Format format = Format::text;
@@ -80,7 +79,7 @@ Expected<void> check_options(const Options& options) {
   if (prompts != 1) {
     return wrong_use("give the prompt as one of --prompt, --prompt-file and --prompt-ids");
   }
-  return engine::validate(options.sampling);
+  return engine::validate(options.sampling.params());
 }
 
 double milliseconds_since(Clock::time_point start) {
@@ -129,12 +128,11 @@ int generate(const Options& options) {
 
   engine::GenerationRequest request{.prompt = *prompt,
                                     .max_tokens = options.max_tokens,
-                                    .sampling = options.sampling,
+                                    .sampling = options.sampling.params(),
                                     .stops = options.stops};
-  request.sampling.seed = options.seed ? *options.seed : std::random_device()();
   if (options.ignore_eos) request.end_of_sequence = engine::EndOfSequence::ignored;
   ProgressLine line;
-  engine::GenerationEvents events{.cancel = &watch_interrupt()};
+  engine::GenerationEvents events{.cancel = &watch_signals({SIGINT})};
   events.on_prompt = [&](std::int64_t done, std::int64_t total) {
     if (done < total) line.show(fmt::format("prompt  {} of {} tokens", done, total));
   };
@@ -173,25 +171,7 @@ void add_generate(CLI::App& app, Context& context) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->capture_default_str()
       ->option_text("N");
-  command
-      ->add_option("--temperature", options->sampling.temperature,
-                   "0: always the likeliest token, the lowest id on ties")
-      ->capture_default_str()
-      ->option_text("T");
-  command->add_option("--top-k", options->sampling.top_k, "of the K likeliest tokens (0: all)")
-      ->capture_default_str()
-      ->option_text("K");
-  command
-      ->add_option("--top-p", options->sampling.top_p,
-                   "of the likeliest tokens that hold this probability")
-      ->capture_default_str()
-      ->option_text("P");
-  command
-      ->add_option("--min-p", options->sampling.min_p,
-                   "of tokens at least this likely, relative to the likeliest")
-      ->capture_default_str()
-      ->option_text("P");
-  command->add_option("--seed", options->seed, "makes sampling repeatable")->option_text("N");
+  add_sampling_options(*command, options->sampling);
   command->add_option("--stop", options->stops, "ends the text before this string; repeatable")
       ->allow_extra_args(false)
       ->option_text("TEXT");

@@ -1,11 +1,12 @@
-// Ctrl-C as a flag that long work looks at between its steps.
+// Signals as a flag that long work looks at between its steps.
 #pragma once
 #include <atomic>
+#include <initializer_list>
 
 namespace gauntlet::cli {
 
-/// From the first call on, SIGINT and SIGTERM set the flag instead of ending the program. A caller
-/// that goes on afterwards clears it.
-std::atomic<bool>& watch_interrupt();
+/// From now on these signals set the flag instead of ending the program. A caller that goes on
+/// afterwards clears it.
+std::atomic<bool>& watch_signals(std::initializer_list<int> signals);
 
 }  // namespace gauntlet::cli

@@ -1,5 +1,6 @@
 // gauntlet run: measures targets and writes a run with its report.
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -131,7 +132,7 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
   session.runner.profile = *lab::profile_level_from(options.profile);
   session.runner.timeout_s = options.timeout_s;
   session.runner.max_resident_bytes = static_cast<std::int64_t>(options.memory_gib * (1 << 30));
-  session.runner.interrupt = &watch_interrupt();
+  session.runner.interrupt = &watch_signals({SIGINT, SIGTERM});
   if (options.cold) session.runner.cold = true;
   if (options.hot) session.runner.cold = false;
   return session;
@@ -202,7 +203,7 @@ int execute(lab::RunSession& session, Format format) {
   } else {
     fmt::print("{}\n", contract(record).dump(2, ' ', false, json::error_handler_t::replace));
   }
-  if (watch_interrupt().load()) {
+  if (watch_signals({}).load()) {
     fmt::print(stderr, "gauntlet: interrupted; go on with 'gauntlet run --resume {}'\n",
                record.run_id);
     return 130;

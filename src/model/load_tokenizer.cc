@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "model/gguf.h"
+#include "model/token_list.h"
+
 namespace gauntlet::model {
 
 Expected<Tokenizer> load_tokenizer(const ModelFiles& files) {
+  if (const ModelFile* file = files.gguf()) {
+    const auto gguf = GgufFile::parse(*file);
+    if (!gguf) return gguf.error();
+    const auto tokens = read_gguf_tokens(*gguf);
+    if (!tokens) return tokens.error();
+    return Tokenizer::from_gguf(*tokens, file->where);
+  }
   const ModelFile* file = files.find("tokenizer.json");
-  if (!file) return Error{fmt::format("{} has no tokenizer.json", files.where())};
+  if (!file) return Error{.message = fmt::format("{} has no tokenizer.json", files.where())};
   return Tokenizer::from_json(file->text(), file->where);
 }
 
