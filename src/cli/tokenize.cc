@@ -11,8 +11,7 @@
 
 #include "cli/command.h"
 #include "core/files.h"
-#include "model/model_files.h"
-#include "model/tokenizer.h"
+#include "model/load_tokenizer.h"
 
 namespace gauntlet::cli {
 namespace {
