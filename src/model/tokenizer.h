@@ -17,6 +17,8 @@
 
 namespace gauntlet::model {
 
+class ModelFiles;
+
 /// Whether text that spells a special token, such as "<|end|>", is that token or just text. Text
 /// from outside is always just text.
 enum class SpecialTokens { as_text, as_special };
@@ -24,13 +26,13 @@ enum class SpecialTokens { as_text, as_special };
 /// Whether decoding writes special tokens out.
 enum class SpecialText { shown, skipped };
 
-/// The tokenizer's part of a GGUF file, under tokenizer.ggml.
+/// The tokenizer's part of a GGUF file, under tokenizer.ggml; the texts may lie in the file.
 struct GgufTokens {
-  std::string model;                // "gpt2": byte-level BPE
-  std::string pre;                  // "gpt-4o": the o200k split
-  std::vector<std::string> tokens;  // by id
-  std::vector<std::int32_t> types;  // 1 normal, 3 control, 4 user-defined, 5 unused
-  std::vector<std::string> merges;  // "left right", by rank
+  std::string_view model;                // "gpt2": byte-level BPE
+  std::string_view pre;                  // "gpt-4o": the o200k split
+  std::vector<std::string_view> tokens;  // by id
+  std::vector<std::int64_t> types;       // 1 normal, 3 control, 4 user-defined, 5 unused
+  std::vector<std::string_view> merges;  // "left right", by rank
 };
 
 class Tokenizer {
@@ -74,5 +76,8 @@ class Tokenizer {
   MergeTable merges_;
   AddedTokens added_;
 };
+
+/// The tokenizer of a model: its tokenizer.json, or what its GGUF file says.
+Expected<Tokenizer> load_tokenizer(const ModelFiles& files);
 
 }  // namespace gauntlet::model

@@ -7,7 +7,7 @@
 namespace gauntlet::model {
 namespace {
 
-enum class GgufTokenType : std::int32_t { normal = 1, control = 3, user_defined = 4, unused = 5 };
+enum class GgufTokenType : std::int64_t { normal = 1, control = 3, user_defined = 4, unused = 5 };
 
 bool build(const GgufTokens& gguf, TokenizerBuilder& builder) {
   if (gguf.model != "gpt2" || gguf.pre != "gpt-4o") {
@@ -22,7 +22,7 @@ bool build(const GgufTokens& gguf, TokenizerBuilder& builder) {
   builder.reserve(gguf.tokens.size(), gguf.merges.size());
   for (std::size_t i = 0; i < gguf.tokens.size(); ++i) {
     const auto id = static_cast<std::int64_t>(i);
-    const std::string& token = gguf.tokens[i];
+    const std::string_view token = gguf.tokens[i];
     bool added = false;
     switch (static_cast<GgufTokenType>(gguf.types[i])) {
       case GgufTokenType::normal:
@@ -43,7 +43,7 @@ bool build(const GgufTokens& gguf, TokenizerBuilder& builder) {
     }
     if (!added) return false;
   }
-  for (const std::string& merge : gguf.merges) {
+  for (const std::string_view merge : gguf.merges) {
     if (!builder.add_merge(merge)) return false;
   }
   return builder.finish(WholePieces::are_merged);

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <list>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
 #include "core/random.h"
+#include "model/model_files.h"
 #include "model/tokenizer_builder.h"
 
 namespace gauntlet::model {
@@ -238,24 +240,32 @@ TEST(Tokenizer, refuses_a_file_cut_anywhere) {
   EXPECT_FALSE(Tokenizer::from_json(text + "x", "t"));
 }
 
-GgufTokens tiny_gguf() {
-  const Json json = Json::parse(tiny_json());
-  GgufTokens gguf{.model = "gpt2", .pre = "gpt-4o"};
-  gguf.tokens.resize(4096);
-  gguf.types.assign(4096, 1);
-  for (const auto& [token, id] : json["model"]["vocab"].items()) gguf.tokens[id] = token;
-  for (const Json& token : json["added_tokens"]) {
-    gguf.tokens[token["id"]] = token["content"];
-    gguf.types[token["id"]] = 3;
+/// The tiny model's tokenizer as a GGUF file has it, with the texts it points to.
+struct TinyGguf {
+  Json json = Json::parse(tiny_json());
+  std::list<std::string> joined;
+  GgufTokens tokens{.model = "gpt2", .pre = "gpt-4o"};
+
+  TinyGguf() {
+    tokens.tokens.resize(4096);
+    tokens.types.assign(4096, 1);
+    for (const auto& [token, id] : json["model"]["vocab"].items()) {
+      tokens.tokens[id] = joined.emplace_back(token);
+    }
+    for (const Json& token : json["added_tokens"]) {
+      tokens.tokens[token["id"]] = token["content"].get_ref<const std::string&>();
+      tokens.types[token["id"]] = 3;
+    }
+    for (const Json& merge : json["model"]["merges"]) {
+      tokens.merges.push_back(
+          joined.emplace_back(merge[0].get<std::string>() + " " + merge[1].get<std::string>()));
+    }
   }
-  for (const Json& merge : json["model"]["merges"]) {
-    gguf.merges.push_back(merge[0].get<std::string>() + " " + merge[1].get<std::string>());
-  }
-  return gguf;
-}
+};
 
 TEST(Tokenizer, of_gguf_gives_the_ids_of_json) {
-  GgufTokens gguf = tiny_gguf();
+  TinyGguf made;
+  GgufTokens& gguf = made.tokens;
   gguf.tokens.push_back("[PAD4096]");
   gguf.types.push_back(5);
   const auto tokenizer = Tokenizer::from_gguf(gguf, "tiny.gguf");
@@ -269,9 +279,9 @@ TEST(Tokenizer, of_gguf_gives_the_ids_of_json) {
 
 TEST(Tokenizer, of_gguf_refuses_what_it_does_not_support) {
   const auto broken = [](auto change) {
-    GgufTokens gguf = tiny_gguf();
-    change(gguf);
-    const auto made = Tokenizer::from_gguf(gguf, "t.gguf");
+    TinyGguf gguf;
+    change(gguf.tokens);
+    const auto made = Tokenizer::from_gguf(gguf.tokens, "t.gguf");
     return made ? "" : made.error().message;
   };
   EXPECT_EQ(broken([](GgufTokens&) {}), "");
@@ -280,6 +290,17 @@ TEST(Tokenizer, of_gguf_refuses_what_it_does_not_support) {
   EXPECT_THAT(broken([](GgufTokens& g) { g.types[3] = 6; }), HasSubstr("type 6"));
   EXPECT_THAT(broken([](GgufTokens& g) { g.tokens[9] = g.tokens[8]; }), HasSubstr("twice"));
   EXPECT_THAT(broken([](GgufTokens& g) { g.merges[0] = "ab"; }), HasSubstr("space between"));
+}
+
+TEST(Tokenizer, of_a_model_is_found_by_its_name) {
+  const auto files = open_model("gauntlet-tiny");
+  ASSERT_TRUE(files) << files.error().message;
+  const auto loaded = load_tokenizer(*files);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->encode("Once upon a time"), tiny().encode("Once upon a time"));
+  const auto missing = load_tokenizer(ModelFiles("empty", {}));
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("has no tokenizer.json"));
 }
 
 }  // namespace
