@@ -112,9 +112,9 @@ void add_convert(CLI::App& app, Context& context) {
   command->add_flag("--force", options->force, "replace what is there");
   add_format(*command, options->format);
   command->footer(
-      "Examples:  gauntlet convert gauntlet-tiny tiny.gguf\n"
-      "           gauntlet convert model.gguf folder\n"
-      "           gauntlet convert --weights random --shape gpt-oss-20b --layers 4 wide.gguf");
+      "Example:  gauntlet convert gauntlet-tiny tiny.gguf\n"
+      "          gauntlet convert model.gguf folder\n"
+      "          gauntlet convert --weights random --shape gpt-oss-20b --layers 4 wide.gguf");
   command->callback([options, &context] { context.exit_code = convert(*options); });
 }
 

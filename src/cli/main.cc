@@ -68,11 +68,11 @@ int run(int argc, char** argv) {
   add_roofline(app, context);
   add_doctor(app, context);
   add_new(app, context);
+  add_convert(app, context);
   add_generate(app, context);
   add_chat(app, context);
   add_perplexity(app, context);
   add_bench(app, context);
-  add_convert(app, context);
   add_tokenize(app, context);
   try {
     app.parse(argc, argv);

@@ -6,13 +6,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "core/files.h"
-#include "model/tokenizer.h"
+#include "model/load_tokenizer.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -41,12 +40,9 @@ struct Options {
 };
 
 Expected<Tokenizer> load_tokenizer(const std::string& model) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::is_directory(model) ? fs::path(model) : fs::path("models") / model;
-  const fs::path path = folder / "tokenizer.json";
-  const auto text = read_file(path);
-  if (!text) return text.error();
-  return Tokenizer::from_json(*text, path.string());
+  const auto files = model::open_model(model);
+  if (!files) return files.error();
+  return model::load_tokenizer(*files);
 }
 
 Expected<std::string> read_input(const Options& options) {
@@ -210,7 +206,7 @@ int tokenize(const Options& options) {
 void add_tokenize(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("tokenize", "Token ids of a text, or the text of ids");
-  command->add_option("--model", options->model, "a model's folder, or its name")
+  command->add_option("--model", options->model, "a model's folder, .gguf file or name")
       ->capture_default_str();
   CLI::Option* text = command->add_option("--text", options->text, "the text");
   CLI::Option* file = command->add_option("--file", options->file,

@@ -11,7 +11,9 @@
 
 namespace gauntlet {
 
-std::vector<int> allowed_cpus() {
+namespace {
+
+std::vector<int> cpus_of_this_thread() {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cpus;
@@ -22,6 +24,14 @@ std::vector<int> allowed_cpus() {
   }
   if (cpus.empty()) cpus.push_back(0);
   return cpus;
+}
+
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+  // Read once: a pool pins the thread that makes it, and the next one must not see that one CPU only.
+  static const std::vector<int> kAtStart = cpus_of_this_thread();
+  return kAtStart;
 }
 
 bool pin_this_thread(int cpu) {

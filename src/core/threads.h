@@ -7,7 +7,8 @@
 
 namespace gauntlet {
 
-/// The CPUs this process may run on, in order (respects cpusets and taskset).
+/// The CPUs this process may run on, in order (respects cpusets and taskset), as they were when this
+/// was first asked.
 std::vector<int> allowed_cpus();
 
 /// Pins the calling thread; false where the system refuses.

@@ -43,10 +43,12 @@ struct Way {
   int threads;
   std::int64_t chunk;
   bool company;
+  FileKind file;
 
   std::string name() const {
     std::string text = std::string(kernels::cpu::name_of(simd)) + "_" + std::to_string(threads) +
-                       "_threads_chunk_" + std::to_string(chunk) + (company ? "_in_company" : "");
+                       "_threads_chunk_" + std::to_string(chunk) + (company ? "_in_company" : "") +
+                       (file == FileKind::gguf ? "_from_gguf" : "");
     for (char& c : text) c = c == '-' ? '_' : c;
     return text;
   }
@@ -60,8 +62,9 @@ std::vector<Way> pairwise_ways() {
   std::vector<Way> ways;
   for (std::size_t b = 0; b < std::size(kChunks); ++b) {
     for (std::size_t a = 0; a < std::max<std::size_t>(levels.size(), 3); ++a) {
-      ways.push_back(
-          {levels[a % levels.size()], kThreads[(a + b) % 3], kChunks[b], (a + b / 2) % 2 == 1});
+      ways.push_back({levels[a % levels.size()], kThreads[(a + b) % 3], kChunks[b],
+                      (a + b / 2) % 2 == 1,
+                      (b + a / 2) % 2 == 1 ? FileKind::gguf : FileKind::safetensors});
     }
   }
   return ways;
@@ -72,7 +75,11 @@ std::vector<Way> all_ways() {
   for (const SimdLevel level : kernels::cpu::available_levels()) {
     for (const int threads : kThreads) {
       for (const std::int64_t chunk : kChunks) {
-        for (const bool company : {false, true}) ways.push_back({level, threads, chunk, company});
+        for (const bool company : {false, true}) {
+          for (const FileKind file : {FileKind::safetensors, FileKind::gguf}) {
+            ways.push_back({level, threads, chunk, company, file});
+          }
+        }
       }
     }
   }
@@ -110,7 +117,7 @@ class Companion : public Executor {
 };
 
 void expect_golden_by(const Way& way, std::size_t longest) {
-  const auto weights = golden_model("gauntlet-tiny");
+  const auto weights = golden_model("gauntlet-tiny", way.file);
   const auto executor = executor_for(weights, {.simd = way.simd, .threads = way.threads});
   Companion companion(*executor);
   Executor& runs = way.company ? companion : *executor;

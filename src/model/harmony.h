@@ -76,6 +76,7 @@ class Harmony {
  public:
   /// The tokenizer must have harmony's special tokens, and outlive this.
   static Expected<Harmony> make(const Tokenizer& tokenizer);
+  static Expected<Harmony> make(Tokenizer&&) = delete;
 
   /// Text within messages never becomes a special token, and nothing is put before the first
   /// message. An error is the conversation's fault: a tool without a name, parameters that are no

@@ -35,6 +35,7 @@ class HarmonyParser {
   /// With a role, the stream begins within that role's header: what follows a prompt that was
   /// rendered for completion. `harmony` must outlive this.
   explicit HarmonyParser(const Harmony& harmony, std::optional<Role> role = Role::assistant);
+  explicit HarmonyParser(Harmony&&, std::optional<Role> = Role::assistant) = delete;
 
   /// Takes the next token, of any value; returns what it adds to the content of messages().back().
   /// A character that is split over tokens is held back until it is whole.

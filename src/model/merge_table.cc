@@ -108,6 +108,7 @@ void MergeTable::encode_long(std::string_view piece, std::vector<std::int32_t>& 
     std::uint32_t rank;  // with the right neighbour; kNoRank also once merged away
     std::uint32_t previous;
     std::uint32_t next;  // size at the end
+    bool queued = false;
   };
   std::vector<Symbol> symbols(size);
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -116,19 +117,31 @@ void MergeTable::encode_long(std::string_view piece, std::vector<std::int32_t>& 
                   .previous = i - 1,
                   .next = i + 1};
   }
-  // Rank, then place. An entry whose rank is no longer that of its place is stale and is passed
-  // over.
-  std::vector<std::uint64_t> heap;
-  heap.reserve(size);
   const auto rate = [&](std::uint32_t at) {
     Symbol& symbol = symbols[at];
     symbol.rank = symbol.next == size ? kNoRank : rank(symbol.token, symbols[symbol.next].token);
-    if (symbol.rank == kNoRank) return false;
+    symbol.queued = false;
+  };
+  // Rank, then place. Only pairs that go before both their neighbours are queued: the next to merge
+  // is among them, and they are a third of all. An entry whose rank is no longer that of its place
+  // is stale and is passed over.
+  std::vector<std::uint64_t> heap;
+  heap.reserve(size / 2);
+  const auto queue = [&](std::uint32_t at) {
+    Symbol& symbol = symbols[at];
+    if (symbol.queued || symbol.rank == kNoRank) return false;
+    if (at > 0 && symbols[symbol.previous].rank <= symbol.rank) return false;
+    if (symbols[symbol.next].rank < symbol.rank) return false;
+    symbol.queued = true;
     heap.push_back(std::uint64_t{symbol.rank} << 32 | at);
     return true;
   };
   for (std::uint32_t i = 0; i < size; ++i) rate(i);
+  for (std::uint32_t i = 0; i < size; ++i) queue(i);
   std::make_heap(heap.begin(), heap.end(), std::greater<>());
+  const auto push = [&](std::uint32_t at) {
+    if (queue(at)) std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  };
   while (!heap.empty()) {
     const std::uint64_t best = heap.front();
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
@@ -140,9 +153,18 @@ void MergeTable::encode_long(std::string_view piece, std::vector<std::int32_t>& 
     left.token = merged_[left.rank];
     left.next = right.next;
     right.rank = kNoRank;
-    if (left.next != size) symbols[left.next].previous = at;
-    if (rate(at)) std::push_heap(heap.begin(), heap.end(), std::greater<>());
-    if (at > 0 && rate(left.previous)) std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    rate(at);
+    if (left.next != size) {
+      symbols[left.next].previous = at;
+      push(left.next);
+    }
+    if (at > 0) {
+      const std::uint32_t before = left.previous;
+      rate(before);
+      push(before);
+      if (before > 0) push(symbols[before].previous);
+    }
+    push(at);
   }
   for (std::uint32_t i = 0; i < size; i = symbols[i].next) ids.push_back(symbols[i].token);
 }

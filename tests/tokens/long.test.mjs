@@ -27,9 +27,10 @@ test('its time grows as n log n', async (t) => {
   for (const megabytes of [0.5, 1, 2]) {
     writeFileSync(`${folder}/text`, withoutSpaces(megabytes * 1e6));
     const args = ['tokenize', '--model', published, '--file', `${folder}/text`, '--count', '--format', 'json'];
-    const {timing} = JSON.parse(await run(args));
-    times.push(timing.encode_ms);
-    t.diagnostic(`${megabytes} MB without spaces: ${timing.encode_ms.toFixed(0)} ms`);
+    const rounds = [];
+    for (let round = 0; round < 3; ++round) rounds.push(JSON.parse(await run(args)).timing.encode_ms);
+    times.push(Math.min(...rounds));
+    t.diagnostic(`${megabytes} MB without spaces: ${times.at(-1).toFixed(0)} ms`);
   }
   rmSync(folder, {recursive: true});
   assert.ok(times[2] < 9 * times[0], 'quadratic would be 16 times as long for 4 times the text');

@@ -16,10 +16,6 @@ using kernels::cpu::PackedFormat;
 using kernels::cpu::Precision;
 using kernels::cpu::Product;
 
-namespace {
-constexpr std::int64_t kTileGroups = 4;
-}
-
 Precision Layers::precision_for(const kernels::cpu::PackedMatrix& matrix) const {
   switch (matrix.format) {
     case PackedFormat::f32:
@@ -156,13 +152,11 @@ void Layers::route(std::int64_t first, std::int64_t count, const PackedLayer& la
                    const Rows& normed, float* logits, std::int32_t* chosen, float* weights) const {
   const model::ModelConfig& config = machine_.model.config;
   const std::int64_t stride = layer.router.num_groups() * kGroupRows;
-  kernels::cpu::Activations rows = normed.view();
-  rows.f32 += first * rows.stride;
   // Always in float32: a rounded router would choose other experts.
   machine_.kernels.product({.weights = layer.router,
                             .group_end = layer.router.num_groups(),
                             .num_tokens = count,
-                            .x = {.f32 = rows.f32, .stride = rows.stride},
+                            .x = normed.view(first),
                             .bias = layer.router_bias.data(),
                             .out = logits + first * stride,
                             .out_stride = stride});

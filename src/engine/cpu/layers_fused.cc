@@ -39,8 +39,6 @@ void Layers::fused_layer(std::int64_t index, int worker) {
   attend(index, worker);
   barrier_.wait();
   if (precision_for(layer.o) != Precision::f32) {
-    // Small steps are rounded by everyone into the same place: the same bits, so no harm done; a
-    // barrier would cost more. Large ones are shared out.
     const Share rows = share_of(tokens, 1, worker, machine_.workers);
     for (std::int64_t t = rows.begin; t < rows.end; ++t) {
       buffers_.attended.round(kernels, precision_for(layer.o), t, 0, buffers_.attended.stride());
@@ -64,11 +62,10 @@ void Layers::fused_layer(std::int64_t index, int worker) {
     kernels.rms_norm(x(t), layer.mlp_norm.data(), epsilon, config.hidden, normed.row(t));
     normed.round(kernels, expert_precision, t, 0, normed.stride());
   }
-  const std::int32_t* chosen = repeats() ? own.chosen.data() : buffers_.chosen.data();
-  const float* weights = repeats() ? own.chosen_weights.data() : buffers_.chosen_weights.data();
+  std::int32_t* chosen = repeats() ? own.chosen.data() : buffers_.chosen.data();
+  float* weights = repeats() ? own.chosen_weights.data() : buffers_.chosen_weights.data();
   route(share.begin, share.end - share.begin, layer, normed,
-        repeats() ? own.router.data() : buffers_.router.data(), const_cast<std::int32_t*>(chosen),
-        const_cast<float*>(weights));
+        repeats() ? own.router.data() : buffers_.router.data(), chosen, weights);
   if (!repeats()) barrier_.wait();
   group_by_expert(chosen, weights, tokens, config.experts_per_token, config.num_experts,
                   own.routing);
@@ -91,17 +88,11 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
     const std::int64_t count = routing.first_slot[e + 1] - first;
     if (count == 0) continue;
     const PackedExpert& expert = layer.experts[e];
-    kernels::cpu::Activations rows = buffers_.activated.view();
-    rows.f32 += first * rows.stride;
-    rows.bf16 += first * rows.stride;
-    rows.i8 += first * rows.stride;
-    rows.i8_scales += first * rows.stride / kBlock;
-    rows.i8_offsets += first * rows.stride / kBlock;
     share_product({.weights = expert.down,
                    .precision = precision_for(expert.down),
                    .group_end = expert.down.num_groups(),
                    .num_tokens = count,
-                   .x = rows,
+                   .x = buffers_.activated.view(first),
                    .bias = expert.down_bias.data(),
                    .output = Output::accumulate,
                    .out = buffers_.x.data(),

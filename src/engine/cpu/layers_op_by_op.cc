@@ -118,17 +118,12 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   }
   barrier_.wait();
   round(buffers_.activated, layer.experts[0].down, slots);
-  std::vector<std::int32_t> slot_numbers(routing.slot_token.size());
-  for (std::size_t s = 0; s < slot_numbers.size(); ++s) {
-    slot_numbers[s] = static_cast<std::int32_t>(s);
-  }
   each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
     share_product({.weights = expert.down,
                    .precision = precision_for(expert.down),
                    .group_end = expert.down.num_groups(),
                    .num_tokens = count,
-                   .x = buffers_.activated.view(),
-                   .x_rows = slot_numbers.data() + first,
+                   .x = buffers_.activated.view(first),
                    .bias = expert.down_bias.data(),
                    .out = buffers_.expert_out.row(first),
                    .out_stride = buffers_.expert_out.stride()},

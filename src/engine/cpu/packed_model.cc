@@ -17,8 +17,6 @@ using model::Matrix;
 using model::WeightType;
 
 constexpr std::int64_t kAlignment = 64;
-/// Groups that one tile of a product takes; shares of workers are multiples of it.
-constexpr std::int64_t kTileGroups = 4;
 
 struct RowSource {
   const Matrix* matrix;

@@ -39,8 +39,12 @@ class Rows {
     }
   }
 
-  kernels::cpu::Activations view() const {
-    return {f32_.data(), bf16_.data(), i8_.data(), scales_.data(), offsets_.data(), stride_};
+  /// The rows from `first` on, in every form.
+  kernels::cpu::Activations view(std::int64_t first = 0) const {
+    const std::int64_t at = first * stride_;
+    const std::int64_t block = at / kernels::cpu::kBlock;
+    return {f32_.data() + at,       bf16_.data() + at,       i8_.data() + at,
+            scales_.data() + block, offsets_.data() + block, stride_};
   }
 
  private:
