@@ -29,8 +29,8 @@ Precision Layers::precision_for(const kernels::cpu::PackedMatrix& matrix) const 
 }
 
 void Layers::share_product(Product product, int worker) const {
-  const Share share =
-      share_of(product.group_end - product.group_begin, kTileGroups, worker, machine_.workers);
+  const Share share = share_of(product.group_end - product.group_begin, kernels::cpu::kTileGroups,
+                               worker, machine_.workers);
   const std::int64_t first = product.group_begin;
   product.group_begin = first + share.begin;
   product.group_end = first + share.end;

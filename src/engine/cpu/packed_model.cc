@@ -55,25 +55,24 @@ class GroupPacker {
 
   void pack(const Job& job, std::int64_t group, std::uint8_t* base) {
     const PackedMatrix& target = *job.target;
-    std::uint8_t* data = base + job.offset + group * target.group_bytes();
-    std::uint8_t* scale_data = base + job.offset + target.num_groups() * target.group_bytes() +
-                               group * target.group_scale_bytes();
+    std::uint8_t* data = base + job.offset;
+    std::uint8_t* scale_data = data + target.num_groups() * target.group_bytes();
     const std::int64_t first = group * kGroupRows;
     for (int lane = 0; lane < kGroupRows && first + lane < target.rows; ++lane) {
+      const auto place = kernels::cpu::row_place(target, first + lane, data, scale_data);
       const RowSource from = job.source(first + lane);
       switch (target.format) {
         case PackedFormat::f32:
           from.matrix->read_row(from.row, floats_.data());
-          kernels::cpu::pack_row_f32(floats_.data(), target.cols, lane, data);
+          kernels::cpu::pack_row_f32(floats_.data(), target.cols, place);
           break;
         case PackedFormat::bf16:
           read_bf16(from);
-          kernels::cpu::pack_row_bf16(halves_.data(), target.cols, lane, data);
+          kernels::cpu::pack_row_bf16(halves_.data(), target.cols, place);
           break;
         case PackedFormat::mxfp4:
           from.matrix->read_row_mxfp4(from.row, nibbles_.data(), scales_.data());
-          kernels::cpu::pack_row_mxfp4(nibbles_.data(), scales_.data(), target.cols, lane, data,
-                                       scale_data);
+          kernels::cpu::pack_row_mxfp4(nibbles_.data(), scales_.data(), target.cols, place);
           break;
       }
     }
@@ -127,7 +126,8 @@ class Packer {
     for (const Job& job : jobs_) {
       threads.run([&](int worker) {
         GroupPacker packer(job.target->cols);
-        const Share share = share_of(job.target->num_groups(), kTileGroups, worker, threads.size());
+        const Share share =
+            share_of(job.target->num_groups(), kernels::cpu::kTileGroups, worker, threads.size());
         for (std::int64_t group = share.begin; group < share.end; ++group) {
           packer.pack(job, group, base);
         }

@@ -5,9 +5,6 @@
 
 namespace gauntlet::engine {
 
-/// Groups of rows that one tile of a product takes: shares of products are whole tiles.
-inline constexpr std::int64_t kTileGroups = 4;
-
 struct Share {
   std::int64_t begin;
   std::int64_t end;

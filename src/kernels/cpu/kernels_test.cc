@@ -38,14 +38,12 @@ struct TestMatrix {
     data.resize(packed.num_groups() * packed.group_bytes());
     scales.resize(packed.num_groups() * packed.group_scale_bytes());
     for (std::int64_t r = 0; r < rows; ++r) {
-      const auto lane = static_cast<int>(r % kGroupRows);
-      std::uint8_t* group = data.data() + r / kGroupRows * packed.group_bytes();
+      const RowPlace place = row_place(packed, r, data.data(), scales.data());
       if (format == PackedFormat::mxfp4) {
         std::vector<std::uint8_t> nibbles(cols / 2), bytes(cols / kBlock);
         for (auto& byte : nibbles) byte = static_cast<std::uint8_t>(random.next());
         for (auto& byte : bytes) byte = static_cast<std::uint8_t>(120 + random.next_below(5));
-        pack_row_mxfp4(nibbles.data(), bytes.data(), cols, lane, group,
-                       scales.data() + r / kGroupRows * packed.group_scale_bytes());
+        pack_row_mxfp4(nibbles.data(), bytes.data(), cols, place);
         const auto row = ref::dequantise_mxfp4(nibbles, bytes);
         plain.insert(plain.end(), row.begin(), row.end());
         continue;
@@ -58,9 +56,9 @@ struct TestMatrix {
         plain.push_back(format == PackedFormat::f32 ? row[c] : from_half(halves[c]));
       }
       if (format == PackedFormat::f32) {
-        pack_row_f32(row.data(), cols, lane, group);
+        pack_row_f32(row.data(), cols, place);
       } else {
-        pack_row_bf16(halves.data(), cols, lane, group);
+        pack_row_bf16(halves.data(), cols, place);
       }
     }
     packed.data = data.data();
@@ -125,12 +123,12 @@ TEST_P(EveryLevel, products_match_the_reference_for_odd_shapes) {
                                {PackedFormat::mxfp4, Precision::f32},
                                {PackedFormat::mxfp4, Precision::int8}};
   for (const ProductCase& one : cases) {
-    for (const std::int64_t rows : {1, 16, 37, 96}) {
+    for (const std::int64_t rows : {1, 16, 37, 96, 128}) {
       for (const std::int64_t tokens : {1, 2, 3, 7, 15}) {
         const std::int64_t cols = one.format == PackedFormat::mxfp4 ? 96 : 45;
         const TestMatrix matrix(one.format, rows, cols, Random(rows * 100 + tokens));
         const TestRows x(kernels_, tokens, cols, Random(tokens));
-        const std::vector<float> bias(112, 0.25f);
+        const std::vector<float> bias(128, 0.25f);
         std::vector<float> out(tokens * rows, 7.0f);
         kernels_.product({.weights = matrix.packed,
                           .precision = one.precision,

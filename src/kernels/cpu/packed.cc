@@ -20,21 +20,37 @@ std::int64_t PackedMatrix::group_scale_bytes() const {
   return format == PackedFormat::mxfp4 ? cols / kBlock * kGroupRows : 0;
 }
 
-void pack_row_f32(const float* row, std::int64_t cols, int lane, std::uint8_t* group) {
-  for (std::int64_t c = 0; c < cols; ++c) {
-    std::memcpy(group + (c * kGroupRows + lane) * 4, row + c, 4);
+GroupPlace PackedMatrix::place(std::int64_t group) const {
+  const std::int64_t first = group / kTileGroups * kTileGroups;
+  const std::int64_t within = group - first;
+  if (begins_tile(first)) {
+    return {first * group_bytes() + within * kUnitBytes, kTileGroups * kUnitBytes,
+            first * group_scale_bytes() + within * kGroupRows, kTileGroups * kGroupRows};
   }
+  return {group * group_bytes(), kUnitBytes, group * group_scale_bytes(), kGroupRows};
 }
 
-void pack_row_bf16(const std::uint16_t* row, std::int64_t cols, int lane, std::uint8_t* group) {
+RowPlace row_place(const PackedMatrix& matrix, std::int64_t row, std::uint8_t* data,
+                   std::uint8_t* scales) {
+  const GroupPlace group = matrix.place(row / kGroupRows);
+  const std::int64_t lane = row % kGroupRows;
+  return {data + group.offset + lane * 4, group.step, scales + group.scale_offset + lane,
+          group.scale_step};
+}
+
+void pack_row_f32(const float* row, std::int64_t cols, const RowPlace& place) {
+  for (std::int64_t c = 0; c < cols; ++c) std::memcpy(place.words + c * place.step, row + c, 4);
+}
+
+void pack_row_bf16(const std::uint16_t* row, std::int64_t cols, const RowPlace& place) {
   for (std::int64_t c = 0; c < cols; c += 2) {
     const std::uint16_t pair[2] = {row[c], c + 1 < cols ? row[c + 1] : std::uint16_t{0}};
-    std::memcpy(group + (c / 2 * kGroupRows + lane) * 4, pair, 4);
+    std::memcpy(place.words + c / 2 * place.step, pair, 4);
   }
 }
 
 void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes, std::int64_t cols,
-                    int lane, std::uint8_t* group, std::uint8_t* scales) {
+                    const RowPlace& place) {
   for (std::int64_t v = 0; v < cols / 8; ++v) {
     // Four bytes hold eight neighbours: bring element j beside element j + 4.
     std::uint32_t in;
@@ -45,9 +61,10 @@ void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes
       const std::uint32_t second = (in >> (4 * (j + 4))) & 15;
       out |= (first | second << 4) << (8 * j);
     }
-    std::memcpy(group + (v * kGroupRows + lane) * 4, &out, 4);
+    std::memcpy(place.words + v * place.step, &out, 4);
   }
-  for (std::int64_t b = 0; b < cols / kBlock; ++b) scales[b * kGroupRows + lane] = scale_bytes[b];
+  for (std::int64_t b = 0; b < cols / kBlock; ++b)
+    place.scales[b * place.scale_step] = scale_bytes[b];
 }
 
 }  // namespace gauntlet::kernels::cpu

@@ -8,12 +8,25 @@ namespace gauntlet::kernels::cpu {
 inline constexpr int kGroupRows = 16;
 inline constexpr int kBlock = 32;  // elements that share an MXFP4 scale, and an int8 one
 
-/// How a group of sixteen rows lies in memory:
-///  f32    [cols][16] floats
-///  bf16   [cols/2][16] pairs of neighbours (cols rounded up to even, zero-filled)
-///  mxfp4  [cols/32][4][16] words; word v holds elements 8v..8v+7 of its row: byte j has element
-///         8v+j in its low and 8v+4+j in its high nibble. Scales apart: [cols/32][16] bytes.
+/// A group of sixteen rows is a row of units of 64 bytes, one word per lane:
+///  f32    a unit per column
+///  bf16   a unit per pair of columns (cols rounded up to even, zero-filled)
+///  mxfp4  a unit per eight columns: byte j of a word has element j in its low and element 4 + j in
+///         its high nibble. Scales apart: sixteen bytes per 32 columns.
+/// Four groups make a tile, whose units alternate, so that a product over it reads one stream: four
+/// streams reach little more than half of the bandwidth of one. Groups left over lie by themselves.
 enum class PackedFormat { f32, bf16, mxfp4 };
+
+inline constexpr int kTileGroups = 4;
+inline constexpr int kUnitBytes = 64;
+
+/// Where a group's units and scales begin, and how far apart they are.
+struct GroupPlace {
+  std::int64_t offset;
+  std::int64_t step;
+  std::int64_t scale_offset;
+  std::int64_t scale_step;
+};
 
 struct PackedMatrix {
   PackedFormat format = PackedFormat::bf16;
@@ -25,15 +38,31 @@ struct PackedMatrix {
   std::int64_t num_groups() const { return (rows + kGroupRows - 1) / kGroupRows; }
   std::int64_t group_bytes() const;
   std::int64_t group_scale_bytes() const;
+  /// Whether this group begins a whole tile.
+  bool begins_tile(std::int64_t group) const {
+    return group % kTileGroups == 0 && group + kTileGroups <= num_groups();
+  }
+  GroupPlace place(std::int64_t group) const;
   /// Bytes that one product with this matrix has to read.
   std::int64_t bytes() const { return num_groups() * (group_bytes() + group_scale_bytes()); }
 };
 
-/// Writes row `lane` of a group, from a row of the matching type.
-void pack_row_f32(const float* row, std::int64_t cols, int lane, std::uint8_t* group);
-void pack_row_bf16(const std::uint16_t* row, std::int64_t cols, int lane, std::uint8_t* group);
+/// Where one row of a group goes: its word in the group's first unit, and its first scale byte.
+struct RowPlace {
+  std::uint8_t* words;
+  std::int64_t step;
+  std::uint8_t* scales;
+  std::int64_t scale_step;
+};
+/// Writes a row from one of the matching type.
+void pack_row_f32(const float* row, std::int64_t cols, const RowPlace& place);
+void pack_row_bf16(const std::uint16_t* row, std::int64_t cols, const RowPlace& place);
 /// From MXFP4 with neighbours in a byte, low nibble first.
 void pack_row_mxfp4(const std::uint8_t* nibbles, const std::uint8_t* scale_bytes, std::int64_t cols,
-                    int lane, std::uint8_t* group, std::uint8_t* scales);
+                    const RowPlace& place);
+
+/// The place of a row of `matrix` in memory that is being filled.
+RowPlace row_place(const PackedMatrix& matrix, std::int64_t row, std::uint8_t* data,
+                   std::uint8_t* scales);
 
 }  // namespace gauntlet::kernels::cpu
