@@ -19,24 +19,33 @@ Error failure(const fs::path& path, int number) {
   return {.message = fmt::format("cannot write {}: {}", path.string(), std::strerror(number))};
 }
 
+fs::path temporary_name(const fs::path& path) {
+  fs::path name = path;
+  name.replace_filename(fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid()));
+  return name;
+}
+
 }  // namespace
 
 Expected<FileWriter> FileWriter::create(const fs::path& path) {
-  fs::path temporary = path;
-  temporary.replace_filename(fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid()));
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // A file without a name is gone when the process is, however it ends. Not all file systems know
+  // them.
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (descriptor >= 0) return FileWriter(descriptor, Name::none, path);
+  descriptor = ::open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return failure(path, errno);
-  return FileWriter(descriptor, std::move(temporary), path);
+  return FileWriter(descriptor, Name::temporary, path);
 }
 
-FileWriter::FileWriter(int descriptor, fs::path temporary, fs::path path)
-    : descriptor_(descriptor), temporary_(std::move(temporary)), path_(std::move(path)) {
+FileWriter::FileWriter(int descriptor, Name name, fs::path path)
+    : descriptor_(descriptor), name_(name), path_(std::move(path)) {
   buffer_.reserve(kBufferBytes);
 }
 
 FileWriter::FileWriter(FileWriter&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
-      temporary_(std::move(other.temporary_)),
+      name_(other.name_),
       path_(std::move(other.path_)),
       buffer_(std::move(other.buffer_)),
       written_(other.written_),
@@ -45,7 +54,7 @@ FileWriter::FileWriter(FileWriter&& other) noexcept
 FileWriter::~FileWriter() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (name_ == Name::temporary) ::unlink(temporary_name(path_).c_str());
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
@@ -79,7 +88,15 @@ void FileWriter::flush() {
 Expected<void> FileWriter::finish() {
   flush();
   if (!failed() && ::fsync(descriptor_) != 0) error_number_ = errno;
-  if (!failed() && ::rename(temporary_.c_str(), path_.c_str()) != 0) error_number_ = errno;
+  const fs::path temporary = temporary_name(path_);
+  if (!failed() && name_ == Name::none) {
+    const std::string unnamed = fmt::format("/proc/self/fd/{}", descriptor_);
+    const int linked =
+        ::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW);
+    if (linked == 0) name_ = Name::temporary;
+    if (linked != 0) error_number_ = errno;
+  }
+  if (!failed() && ::rename(temporary.c_str(), path_.c_str()) != 0) error_number_ = errno;
   if (failed()) return failure(path_, error_number_);
   ::close(std::exchange(descriptor_, -1));
   return {};

@@ -29,11 +29,13 @@ class FileWriter {
   Expected<void> finish();
 
  private:
-  FileWriter(int descriptor, std::filesystem::path temporary, std::filesystem::path path);
+  enum class Name { none, temporary };  // what the file is called until it is finished
+
+  FileWriter(int descriptor, Name name, std::filesystem::path path);
   void flush();
 
   int descriptor_ = -1;
-  std::filesystem::path temporary_;
+  Name name_ = Name::none;
   std::filesystem::path path_;
   std::vector<std::byte> buffer_;
   std::uint64_t written_ = 0;
