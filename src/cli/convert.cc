@@ -95,7 +95,7 @@ int convert(const Options& options) {
 
 void add_convert(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("convert", "a model as safetensors or GGUF");
+  CLI::App* command = app.add_subcommand("convert", "A model as safetensors or GGUF");
   command->add_option("model", options->first,
                       "a folder, a .gguf file or a name; left out with --weights random");
   command->add_option("output", options->second, "a path ending in .gguf, or a folder");
