@@ -21,7 +21,7 @@ constexpr const char* kDefaultShape = "gpt-oss-20b";
 constexpr std::uint64_t kDefaultSeed = 1;
 
 struct Options {
-  std::vector<std::string> paths;
+  std::string first, second;  // model and output, or the output alone
   Weights weights = Weights::model;
   std::optional<std::string> shape;
   std::int64_t layers = 0;
@@ -34,9 +34,13 @@ Error wrong_use(std::string message) {
   return {.message = std::move(message), .kind = ErrorKind::wrong_use};
 }
 
+const std::string& output_of(const Options& options) {
+  return options.weights == Weights::random ? options.first : options.second;
+}
+
 Expected<model::ModelSource> open(const Options& options) {
   if (options.weights == Weights::random) {
-    if (options.paths.size() != 1) {
+    if (options.first.empty() || !options.second.empty()) {
       return wrong_use(
           "--weights random takes one path, the output: the weights come from no file");
     }
@@ -47,18 +51,18 @@ Expected<model::ModelSource> open(const Options& options) {
   if (options.shape || options.seed || options.layers != 0) {
     return wrong_use("--shape, --layers and --seed are for --weights random; a model has its own");
   }
-  if (options.paths.size() != 2) {
+  if (options.second.empty()) {
     return wrong_use(
         "give a model and an output, as in 'gauntlet convert gauntlet-tiny tiny.gguf'");
   }
-  return model::open_source(options.paths.front());
+  return model::open_source(options.first);
 }
 
 int convert(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto source = open(options);
   if (!source) return report_error(source.error());
-  const std::string& output = options.paths.back();
+  const std::string& output = output_of(options);
   std::uint64_t bytes = 0;
   {
     ProgressLine line;
@@ -91,14 +95,10 @@ int convert(const Options& options) {
 
 void add_convert(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("convert", "a model as safetensors or GGUF");
-  command
-      ->add_option(
-          "paths", options->paths,
-          "a model (folder, .gguf file or name) and the output: a path ending in .gguf, or "
-          "a folder")
-      ->required()
-      ->expected(1, 2);
+  CLI::App* command = app.add_subcommand("convert", "A model as safetensors or GGUF");
+  command->add_option("model", options->first,
+                      "a folder, a .gguf file or a name; left out with --weights random");
+  command->add_option("output", options->second, "a path ending in .gguf, or a folder");
   add_choice<Weights>(*command, "--weights", options->weights,
                       {{"model", Weights::model}, {"random", Weights::random}},
                       "the model's, or random ones of a shape");
