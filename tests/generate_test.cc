@@ -154,6 +154,20 @@ TEST(GenerateCommand, repeats_itself_with_a_seed_only) {
   EXPECT_EQ(with("--seed 3 --top-k 1"), with("--seed 4 --top-p 0.0001"));
 }
 
+TEST(GenerateCommand, stops_with_what_it_has_when_interrupted) {
+  Words argv = {"/usr/bin/timeout", "--preserve-status", "-s", "INT", "0.5", GAUNTLET_BINARY};
+  // Slow enough to be still at it.
+  const Words arguments = generate("Once",
+                                   "--max-tokens 4000 --simd portable --threads 1 "
+                                   "--ignore-eos --format json");
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  const Outcome outcome = run_program(argv);
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  const json made = json::parse(outcome.out, nullptr, false);
+  EXPECT_EQ(made.at("finish_reason"), "cancelled");
+  EXPECT_LT(made.at("output_ids").size(), 4000u);
+}
+
 TEST(GenerateCommand, runs_random_weights_of_a_shape) {
   const std::string shape = std::string(kSource) + "/models/gauntlet-draft/config.json";
   const std::string options =
@@ -295,6 +309,17 @@ TEST(ChatCommand, answers_each_line_of_a_pipe) {
   const json answer = json::parse(answers[0], nullptr, false);
   EXPECT_THAT(keys_of(answer), UnorderedElementsAre("messages", "finish_reason"));
   EXPECT_EQ(answer.at("finish_reason"), "length");
+}
+
+TEST(ChatCommand, stops_the_answer_and_not_the_program_when_interrupted) {
+  const Outcome outcome =
+      run_program({"/bin/sh", "-c",
+                   "(printf 'Hello\\n'; sleep 1.5; printf '/help\\n') | timeout --preserve-status "
+                   "-s INT 0.7 " GAUNTLET_BINARY
+                   " chat --temperature 0 --max-tokens 4000 --simd portable --threads 1"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("(stopped)"));
+  EXPECT_THAT(outcome.out, HasSubstr("/reset   begin"));
 }
 
 TEST(ChatCommand, goes_on_after_an_error) {
