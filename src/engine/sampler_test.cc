@@ -35,8 +35,9 @@ std::vector<float> random_logits(std::size_t count, std::uint64_t seed) {
 std::vector<double> probabilities(const std::vector<float>& logits, const SamplingParams& params) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
   if (params.top_k > 0 && static_cast<std::size_t>(params.top_k) < order.size()) {
     order.resize(static_cast<std::size_t>(params.top_k));
   }

@@ -34,8 +34,10 @@ RowPlace row_place(const PackedMatrix& matrix, std::int64_t row, std::uint8_t* d
                    std::uint8_t* scales) {
   const GroupPlace group = matrix.place(row / kGroupRows);
   const std::int64_t lane = row % kGroupRows;
-  return {data + group.offset + lane * 4, group.step, scales + group.scale_offset + lane,
-          group.scale_step};
+  // Only MXFP4 has scales; the others may come without memory for them.
+  std::uint8_t* scale =
+      matrix.group_scale_bytes() > 0 ? scales + group.scale_offset + lane : nullptr;
+  return {data + group.offset + lane * 4, group.step, scale, group.scale_step};
 }
 
 void pack_row_f32(const float* row, std::int64_t cols, const RowPlace& place) {
