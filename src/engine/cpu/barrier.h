@@ -1,8 +1,6 @@
 // Where the threads of a step meet: spinning, since the next phase is microseconds away; after a
-// while yielding, for machines with fewer CPUs than threads.
+// while asleep, for machines with fewer free CPUs than threads.
 #pragma once
-#include <sched.h>
-
 #include <atomic>
 #include <cstdint>
 
@@ -18,17 +16,16 @@ class SpinBarrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
       round_.store(round + 1, std::memory_order_release);
+      round_.notify_all();
       return;
     }
-    for (int spin = 0; round_.load(std::memory_order_acquire) == round; ++spin) {
-      if (spin < kSpins) {
+    for (int spin = 0; spin < kSpins; ++spin) {
+      if (round_.load(std::memory_order_acquire) != round) return;
 #if defined(__x86_64__)
-        __builtin_ia32_pause();
+      __builtin_ia32_pause();
 #endif
-      } else {
-        sched_yield();
-      }
     }
+    round_.wait(round, std::memory_order_acquire);
   }
 
  private:
