@@ -1,0 +1,33 @@
+// From an MXFP4 word of the fragment order to the eight bf16 operands of a tensor-core step.
+#pragma once
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+namespace gauntlet::kernels::cuda {
+
+/// {factor, factor} of a stored scale byte.
+__device__ __forceinline__ std::uint32_t scale_pair(std::uint32_t stored) {
+  return stored * 0x00800080u;
+}
+
+__device__ __forceinline__ std::uint32_t multiply_pairs(std::uint32_t a, std::uint32_t b) {
+  const auto product = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&a),
+                               *reinterpret_cast<const __nv_bfloat162*>(&b));
+  return *reinterpret_cast<const std::uint32_t*>(&product);
+}
+
+/// Registers 0 and 2 belong to the lane's upper row, 1 and 3 to the one 8 below. An FP4 value in
+/// the high bits of a bf16 is 2^-126 of itself, subnormals included; the factor undoes that.
+__device__ __forceinline__ void decode_fp4(std::uint32_t word, std::uint32_t upper_factor,
+                                           std::uint32_t lower_factor, std::uint32_t (&a)[4]) {
+  constexpr std::uint32_t kMask = 0x81C081C0u;
+  a[0] = multiply_pairs(word & kMask, upper_factor);
+  a[1] = multiply_pairs(word << 3 & kMask, lower_factor);
+  a[2] = multiply_pairs(word << 6 & kMask, upper_factor);
+  const std::uint32_t rest =
+      (word << 1 & 0x80008000u) | (word >> 3 & 0x01800180u) | (word >> 7 & 0x00400040u);
+  a[3] = multiply_pairs(rest, lower_factor);
+}
+
+}  // namespace gauntlet::kernels::cuda

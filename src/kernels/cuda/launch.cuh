@@ -1,0 +1,36 @@
+// The one way kernels are launched.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "core/cuda/check.h"
+#include "kernels/cuda/launch_how.h"
+
+namespace gauntlet::kernels::cuda {
+
+struct Shape {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;
+};
+
+/// A kernel that overlaps must call ptx::grid_dependency_wait() before it touches what the kernels
+/// in front of it wrote or still read.
+template <typename... Params, typename... Arguments>
+void launch(void (*kernel)(Params...), const Shape& shape, const Launch& how,
+            const Arguments&... arguments) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = how.overlap == Overlap::dependent ? 1 : 0;
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = how.stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cuda_check(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(arguments)...));
+}
+
+}  // namespace gauntlet::kernels::cuda
