@@ -12,7 +12,7 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
 status=0
-for program in core_test lab_test whole_test; do
+for program in core_test kernels_test engine_test lab_test whole_test; do
   echo "gpu-check: $program"
   "$build/tests/$program" --gtest_brief=1 --gtest_filter='*gpu*:*Gpu*:*Cuda*:*Cublas*:*Nvml*:*cuda*' \
     --gtest_output="json:$results/$program.json" || status=1

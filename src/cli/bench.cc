@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/breakdown.h"
 #include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -15,6 +16,7 @@
 #include "cli/table.h"
 #include "core/text.h"
 #include "engine/speed.h"
+#include "lab/profiler.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -37,6 +39,7 @@ struct Options {
   double seconds = 2;
   int repetitions = 6;  // the extremes of six hold the median with 97%
   bool no_limit = false;
+  bool breakdown = false;
   Format format = Format::text;
 };
 
@@ -45,9 +48,13 @@ struct Row {
   std::string activations;
   engine::MedianInterval tokens_per_s;
   double bytes_per_token = 0;
-  engine::SpeedLimit limit;  // of one repetition
+  double ms_per_step = 0;
+  double bytes_per_step = 0;
+  double experts_per_layer = 0;  // that a step's tokens chose, on average
+  engine::SpeedLimit limit;      // of one repetition
   double percent_of_limit = 0;
   int repetitions = 0;
+  std::vector<KernelShare> kernels;  // with --breakdown, on a GPU
 };
 
 /// The machine's rates for so many threads, and the memory that the weights are read from.
@@ -59,7 +66,8 @@ struct Limits {
 struct Report {
   std::string model;
   std::int64_t weight_bytes = 0;
-  std::size_t threads = 0;
+  std::size_t threads = 0;  // 0 on a GPU
+  std::string where;        // "2 threads", "NVIDIA H200"
   std::vector<std::vector<std::string>> plans;
   Limits limits;
   std::vector<Row> rows;
@@ -93,6 +101,13 @@ Capacity capacity_for(const std::vector<SpeedTest>& tests) {
 
 /// Weights that stay in a cache are read from there: its bandwidth is the limit, not the memory's.
 Limits limits_of(const lab::Ceilings& ceilings, const CpuInfo& cpu, const engine::Executor& on) {
+  if (on.plan().cuda) {
+    return {.rates = {.read_bytes_per_s = 1e9 * ceilings.get("dram_read"),
+                      .f32_flops_per_s = 1e9 * ceilings.get("fma_f32"),
+                      .bf16_flops_per_s = 1e9 * ceilings.get("matrix_bf16"),
+                      .int8_flops_per_s = 1e9 * ceilings.get("matrix_i8")},
+            .read_from = "dram_read"};
+  }
   const auto threads = static_cast<std::int64_t>(on.plan().cpus.size());
   const std::int64_t used = std::min<std::int64_t>(threads, cpu.cores);
   const auto rate = [&](const std::string& name) {
@@ -110,7 +125,7 @@ Limits limits_of(const lab::Ceilings& ceilings, const CpuInfo& cpu, const engine
 }
 
 Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Options& options,
-                      const std::string& what, ProgressLine& line) {
+                      const std::string& what, ProgressLine& line, double num_layers) {
   const auto prepared = meter.prepare(test, [&](std::int64_t done, std::int64_t all) {
     line.show(fmt::format("{}: filling contexts, {} of {} tokens", what, done, all));
   });
@@ -118,7 +133,8 @@ Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Op
   line.show(fmt::format("{}: warming up", what));
   if (const auto warm = meter.measure(); !warm) return warm.error();
   const std::atomic<bool>& interrupted = watch_signals({SIGINT});
-  std::vector<double> speeds, bytes;
+  std::vector<double> speeds, bytes, step_ms;
+  engine::SpeedSample last;
   const auto tokens = static_cast<double>(test.all_tokens());
   for (const auto start = Clock::now(); std::ssize(speeds) < kMostRepetitions;) {
     const double passed = std::chrono::duration<double>(Clock::now() - start).count();
@@ -129,11 +145,28 @@ Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Op
     if (!sample) return sample.error();
     speeds.push_back(tokens / sample->seconds);
     bytes.push_back(sample->bytes / tokens);
+    step_ms.push_back(1e3 * sample->seconds / static_cast<double>(sample->steps));
+    last = *sample;
   }
+  const auto steps = static_cast<double>(last.steps);
   return Row{.test = test,
              .tokens_per_s = engine::median_interval(speeds),
              .bytes_per_token = engine::median_interval(bytes).median,
+             .ms_per_step = engine::median_interval(step_ms).median,
+             .bytes_per_step = last.bytes / steps,
+             .experts_per_layer = static_cast<double>(last.active_experts) / steps / num_layers,
              .repetitions = static_cast<int>(speeds.size())};
+}
+
+/// One more repetition, traced.
+Expected<std::vector<KernelShare>> break_down(engine::SpeedMeter& meter, const std::string& what,
+                                              ProgressLine& line) {
+  line.show(fmt::format("{}: tracing", what));
+  Expected<engine::SpeedSample> sample = engine::SpeedSample{};
+  const auto trace = lab::trace_gpu([&] { sample = meter.measure(); });
+  if (!trace) return trace.error();
+  if (!sample) return sample.error();
+  return breakdown(*trace, sample->steps);
 }
 
 Expected<void> measure_all(engine::Executor& executor, const Options& options, Report& report) {
@@ -143,7 +176,8 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
   for (const SpeedTest& test : tests_of(options)) {
     const std::string what = fmt::format("{} {} x {} after {}, {}", engine::name_of(test.kind),
                                          test.batch, test.tokens, test.context, activations);
-    auto row = measure(meter, test, options, what, line);
+    auto row = measure(meter, test, options, what, line,
+                       static_cast<double>(executor.config().num_layers));
     if (!row) return row.error();
     row->activations = activations;
     const auto tokens = static_cast<double>(test.all_tokens());
@@ -151,9 +185,24 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
         engine::limit_of(engine::work_of(test, executor.config()), row->bytes_per_token * tokens,
                          executor.plan(), report.limits.rates);
     row->percent_of_limit = 100 * row->limit.seconds * row->tokens_per_s.median / tokens;
+    if (options.breakdown) {
+      auto shares = break_down(meter, what, line);
+      if (!shares) return shares.error();
+      row->kernels = std::move(*shares);
+    }
     report.rows.push_back(std::move(*row));
   }
   return {};
+}
+
+json to_json(const std::vector<KernelShare>& kernels) {
+  json list = json::array();
+  for (const KernelShare& kernel : kernels) {
+    list.push_back({{"name", kernel.name},
+                    {"launches_per_step", kernel.launches_per_step},
+                    {"us_per_step", kernel.us_per_step}});
+  }
+  return list;
 }
 
 json to_json(const Row& row) {
@@ -169,8 +218,12 @@ json to_json(const Row& row) {
             {"hi", row.tokens_per_s.hi}}},
           {"repetitions", row.repetitions},
           {"bytes_per_token", row.bytes_per_token},
+          {"ms_per_step", row.ms_per_step},
+          {"bytes_per_step", row.bytes_per_step},
+          {"experts_per_layer", row.experts_per_layer},
           {"percent_of_limit", limited ? json(row.percent_of_limit) : json()},
-          {"bound_by", limited ? json(row.limit.bound_by) : json()}};
+          {"bound_by", limited ? json(row.limit.bound_by) : json()},
+          {"kernels", to_json(row.kernels)}};
 }
 
 void print_json(const Report& report) {
@@ -188,45 +241,83 @@ void print_json(const Report& report) {
   fmt::print("{}\n", json{{"model", report.model},
                           {"weight_bytes", report.weight_bytes},
                           {"threads", report.threads},
+                          {"where", report.where},
                           {"plans", report.plans},
                           {"limits", limits},
                           {"rows", rows}}
                          .dump(2));
 }
 
+void print_kernels(const Row& row) {
+  if (row.kernels.empty()) return;
+  double all = 0;
+  for (const KernelShare& kernel : row.kernels) all += kernel.us_per_step;
+  fmt::print("\nWhere a step of {} {} x {} after {} goes, {:.0f} us traced:\n",
+             engine::name_of(row.test.kind), row.test.batch, row.test.tokens, row.test.context,
+             all);
+  Table table({"kernel", ">launches", ">us", ">%"});
+  for (const KernelShare& kernel : row.kernels) {
+    table.add({kernel.name, fmt::format("{:.0f}", kernel.launches_per_step),
+               fmt::format("{:.1f}", kernel.us_per_step),
+               fmt::format("{:.1f}", 100 * kernel.us_per_step / all)});
+  }
+  fmt::print("{}", table.text());
+}
+
 void print_text(const Report& report) {
-  fmt::print("{}, {} of weights, {} thread{}", report.model,
-             format_bytes(static_cast<double>(report.weight_bytes)), report.threads,
-             report.threads == 1 ? "" : "s");
+  fmt::print("{}, {} of weights, {}", report.model,
+             format_bytes(static_cast<double>(report.weight_bytes)), report.where);
   if (!report.limits.read_from.empty()) {
     fmt::print(", {} {:.1f} GB/s", report.limits.read_from,
                report.limits.rates.read_bytes_per_s / 1e9);
   }
   fmt::print("\n");
   Table table({"test", "activations", ">batch", ">context", ">tokens", ">tok/s", "95% interval",
-               ">per token", ">% of limit", "bound by"});
+               ">ms/step", ">bytes/step", ">experts/layer", ">% of limit", "bound by"});
   for (const Row& row : report.rows) {
     const bool limited = !row.limit.bound_by.empty();
     table.add({std::string(engine::name_of(row.test.kind)), row.activations,
                std::to_string(row.test.batch), std::to_string(row.test.context),
                std::to_string(row.test.tokens), fmt::format("{:.1f}", row.tokens_per_s.median),
                fmt::format("{:.1f} to {:.1f}", row.tokens_per_s.lo, row.tokens_per_s.hi),
-               format_bytes(row.bytes_per_token),
+               fmt::format("{:.3f}", row.ms_per_step), format_bytes(row.bytes_per_step),
+               fmt::format("{:.1f}", row.experts_per_layer),
                limited ? fmt::format("{:.1f}", row.percent_of_limit) : "", row.limit.bound_by});
   }
   fmt::print("{}", table.text());
+  for (const Row& row : report.rows) print_kernels(row);
+}
+
+Expected<void> bench_one(const OpenModel& model, const EngineArguments& arguments,
+                         const Options& options, const std::optional<lab::Ceilings>& ceilings,
+                         const MachineInfo& machine, Report& report) {
+  const auto executor = make_executor(model, arguments, capacity_for(tests_of(options)));
+  if (!executor) return executor.error();
+  const engine::Plan& plan = (*executor)->plan();
+  report.weight_bytes = (*executor)->weight_bytes();
+  report.threads = plan.cpus.size();
+  report.where =
+      plan.cuda ? plan.cuda->device
+                : fmt::format("{} thread{}", plan.cpus.size(), plan.cpus.size() == 1 ? "" : "s");
+  report.plans.push_back(plan.describe());
+  if (ceilings) report.limits = limits_of(*ceilings, machine.cpu, **executor);
+  return measure_all(**executor, options, report);
 }
 
 int bench(const Options& options, const Context& context) {
   Report report;
+  const auto backend = choose_backend(options.engine);
+  if (!backend) return report_error(backend.error());
+  const bool gpu = *backend == engine::Backend::cuda;
   std::optional<lab::Ceilings> ceilings;
-  const MachineInfo machine = read_machine(false);
+  const MachineInfo machine = read_machine(gpu);
   if (!options.no_limit) {
-    auto known = obtain_ceilings({.machine = machine, .program = context.program});
+    auto known = obtain_ceilings({.backend = gpu ? lab::BackendKind::cuda : lab::BackendKind::cpu,
+                                  .machine = machine,
+                                  .program = context.program});
     if (!known) return report_error(known.error());
     ceilings = std::move(*known);
   }
-  const std::vector<SpeedTest> tests = tests_of(options);
   const auto model = open_model(options.engine);
   if (!model) return report_error(model.error());
   report.model = model->weights.config.name;
@@ -234,19 +325,16 @@ int bench(const Options& options, const Context& context) {
   for (const engine::Activations activations : options.activations) {
     EngineArguments arguments = options.engine;
     arguments.options.activations = activations;
-    const auto plan = engine::resolve(arguments.options);
-    if (!plan) return report_error(plan.error());
-    if (std::ranges::find(measured, plan->activations()) != measured.end()) continue;
-    measured.push_back(plan->activations());
-    const auto executor = make_executor(*model, arguments, capacity_for(tests));
-    if (!executor) return report_error(executor.error());
-    report.weight_bytes = (*executor)->weight_bytes();
-    report.threads = plan->cpus.size();
-    report.plans.push_back(plan->describe());
-    if (ceilings) report.limits = limits_of(*ceilings, machine.cpu, **executor);
-    if (const auto done = measure_all(**executor, options, report); !done) {
+    if (!gpu) {
+      const auto plan = engine::resolve(arguments.options);
+      if (!plan) return report_error(plan.error());
+      if (std::ranges::find(measured, plan->activations()) != measured.end()) continue;
+      measured.push_back(plan->activations());
+    }
+    if (const auto done = bench_one(*model, arguments, options, ceilings, machine, report); !done) {
       return watch_signals({}).load() ? 130 : report_error(done.error());
     }
+    if (gpu) break;  // activations are bf16 there
   }
   options.format == Format::json ? print_json(report) : print_text(report);
   return 0;
@@ -281,6 +369,8 @@ void add_bench(CLI::App& app, Context& context) {
       ->option_text("N");
   command->add_flag("--no-ceilings", options->no_limit,
                     "do not measure what this machine can do at most; rows lack their share of it");
+  command->add_flag("--breakdown", options->breakdown,
+                    "GPU: where a step's time goes, kernel by kernel");
   add_activation_list(*command, options->activations);
   add_engine_options(*command, options->engine);
   add_format(*command, options->format);

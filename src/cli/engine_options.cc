@@ -5,6 +5,8 @@
 #include <random>
 
 #include "cli/progress.h"
+#include "engine/cpu_executor.h"
+#include "engine/cuda_executor.h"
 #include "model/load_tokenizer.h"
 
 namespace gauntlet::cli {
@@ -20,6 +22,8 @@ using kernels::cpu::SimdLevel;
 constexpr const char* kDefaultModel = "gauntlet-tiny";
 constexpr const char* kDefaultShape = "gpt-oss-20b";
 constexpr std::uint64_t kWeightSeed = 1;
+constexpr std::int64_t kCpuChunk = 512;
+constexpr std::int64_t kGpuChunk = 8192;
 
 std::vector<std::pair<std::string, Activations>> activation_choices() {
   return {{"f32", Activations::f32}, {"int8", Activations::int8}, {"auto", Activations::automatic}};
@@ -54,8 +58,43 @@ void add_model_options(CLI::App& command, EngineArguments& arguments) {
       ->option_text("N");
 }
 
+namespace {
+
+template <class Switch>
+std::vector<std::pair<std::string, Switch>> on_and_off() {
+  return {{"on", Switch::on}, {"off", Switch::off}};
+}
+
+void add_cuda_options(CLI::App& command, EngineArguments& arguments) {
+  engine::CudaOptions& options = arguments.options.cuda;
+  add_choice<engine::Graphs>(command, "--graphs", options.graphs, on_and_off<engine::Graphs>(),
+                             "GPU: decode steps captured once and replayed (default: on)");
+  add_choice<engine::DependentLaunch>(
+      command, "--dependent-launch", options.dependent_launch,
+      on_and_off<engine::DependentLaunch>(),
+      "GPU: kernels start while the one in front ends (default: on)");
+  add_choice<engine::Pipelines>(
+      command, "--pipelines", options.pipelines,
+      {{"bulk", engine::Pipelines::bulk}, {"plain", engine::Pipelines::plain}},
+      "GPU: weights of many tokens by bulk copies, or by plain loads (default: bulk)");
+  command.add_flag_callback(
+      "--deterministic", [&options] { options.determinism = engine::Determinism::per_request; },
+      "GPU: a request's logits do not depend on its batch mates");
+  command.add_option("--gpu-memory", arguments.gpu_memory, "share of the GPU's free memory to use")
+      ->check(CLI::Range(0.05, 1.0))
+      ->capture_default_str()
+      ->option_text("PART");
+}
+
+}  // namespace
+
 void add_engine_options(CLI::App& command, EngineArguments& arguments) {
   engine::EngineOptions& options = arguments.options;
+  add_choice<BackendChoice>(command, "--backend", arguments.backend,
+                            {{"auto", BackendChoice::automatic},
+                             {"cpu", BackendChoice::cpu},
+                             {"cuda", BackendChoice::cuda}},
+                            "where the model runs (default: auto, a GPU where there is one)");
   command.add_option("--threads", options.threads, "pinned, 1 to 1024 (default: one per CPU)")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
@@ -67,8 +106,12 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
   }
   add_choice<Level>(command, "--simd", options.simd, levels,
                     "instructions (default: the best here)");
-  add_choice<KvType>(command, "--kv", options.kv, {{"f32", KvType::f32}, {"bf16", KvType::bf16}},
-                     "type of keys and values in the cache (default: f32)");
+  using Kv = std::optional<KvType>;
+  add_choice<Kv>(
+      command, "--kv-dtype", options.kv,
+      {{"f32", KvType::f32}, {"bf16", KvType::bf16}, {"fp8", KvType::fp8}},
+      "keys and values in the cache: f32 or bf16 on CPUs, bf16 or fp8 on a GPU (default: "
+      "the first)");
   add_choice<AttentionKind>(command, "--attention", options.attention,
                             {{"flash", AttentionKind::flash}, {"naive", AttentionKind::naive}},
                             "in one blocked pass, or score by score (default: flash)");
@@ -79,10 +122,12 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
   add_choice<Fusion>(command, "--layers-as", options.fusion,
                      {{"fused", Fusion::fused}, {"op-by-op", Fusion::op_by_op}},
                      "one pass over the threads, or one per operation (default: fused)");
-  command.add_option("--chunk", arguments.chunk, "tokens of one step")
-      ->check(CLI::Range(1, 8192))
-      ->capture_default_str()
+  command
+      .add_option("--chunk", arguments.chunk,
+                  "tokens of one step (default: 512 on CPUs, 8192 on a GPU)")
+      ->check(CLI::Range(1, 16384))
       ->option_text("N");
+  add_cuda_options(command, arguments);
 }
 
 void add_activations(CLI::App& command, EngineArguments& arguments) {
@@ -147,20 +192,40 @@ Expected<OpenModel> open_model(const EngineArguments& arguments) {
   return OpenModel{.weights = std::move(*weights), .tokenizer = std::move(*tokenizer)};
 }
 
+Expected<engine::Backend> choose_backend(const EngineArguments& arguments) {
+  if (arguments.backend == BackendChoice::cpu) return engine::Backend::cpu;
+  const std::string reason = engine::no_cuda_executor_reason();
+  if (reason.empty()) return engine::Backend::cuda;
+  if (arguments.backend == BackendChoice::automatic) return engine::Backend::cpu;
+  return Error{"--backend cuda: " + reason};
+}
+
 Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model,
                                                           const EngineArguments& arguments,
                                                           const Capacity& capacity) {
+  const auto backend = choose_backend(arguments);
+  if (!backend) return backend.error();
   ProgressLine line;
-  return engine::make_cpu_executor(
-      model.weights,
-      {.options = arguments.options,
-       .max_sequences = capacity.sequences,
-       .max_tokens =
-           std::min(capacity.positions, model.weights.config.max_positions * capacity.sequences),
-       .max_batch_tokens = arguments.chunk,
-       .progress = [&](double done) {
-         line.show(fmt::format("loading {}  {:.0f}%", model.weights.config.name, done * 100));
-       }});
+  const auto progress = [&](double done) {
+    line.show(fmt::format("loading {}  {:.0f}%", model.weights.config.name, done * 100));
+  };
+  const std::int64_t positions =
+      std::min(capacity.positions, model.weights.config.max_positions * capacity.sequences);
+  if (*backend == engine::Backend::cuda) {
+    return engine::make_cuda_executor(model.weights,
+                                      {.options = arguments.options,
+                                       .max_sequences = capacity.sequences,
+                                       .max_tokens = positions,
+                                       .max_batch_tokens = arguments.chunk.value_or(kGpuChunk),
+                                       .gpu_memory = arguments.gpu_memory,
+                                       .progress = progress});
+  }
+  return engine::make_cpu_executor(model.weights,
+                                   {.options = arguments.options,
+                                    .max_sequences = capacity.sequences,
+                                    .max_tokens = positions,
+                                    .max_batch_tokens = arguments.chunk.value_or(kCpuChunk),
+                                    .progress = progress});
 }
 
 }  // namespace gauntlet::cli

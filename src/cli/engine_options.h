@@ -8,26 +8,30 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "engine/cpu_executor.h"
+#include "engine/executor.h"
 #include "model/tokenizer.h"
 #include "model/weights.h"
 
 namespace gauntlet::cli {
 
 enum class WeightSource { files, random };
+enum class BackendChoice { automatic, cpu, cuda };
 
 struct EngineArguments {
   std::optional<std::string> model;  // none: gauntlet-tiny
   WeightSource weights = WeightSource::files;
   std::optional<std::string> shape;  // of random weights
   std::int64_t layers = 0;           // of random weights; 0: all of the shape
+  BackendChoice backend = BackendChoice::automatic;
   engine::EngineOptions options;
-  std::int64_t chunk = 512;
+  std::optional<std::int64_t> chunk;  // none: what suits the backend
+  double gpu_memory = 0.9;
 };
 
 /// --model, --weights, --shape, --layers.
 void add_model_options(CLI::App& command, EngineArguments& arguments);
-/// --threads, --simd, --kv, --attention, --experts, --layers-as, --chunk.
+/// --backend, --threads, --simd, --kv, --attention, --experts, --layers-as, --chunk, and what only
+/// the GPU has: --graphs, --dependent-launch, --pipelines, --deterministic, --gpu-memory.
 void add_engine_options(CLI::App& command, EngineArguments& arguments);
 /// --activations f32|int8|auto.
 void add_activations(CLI::App& command, EngineArguments& arguments);
@@ -54,6 +58,8 @@ struct Capacity {
   std::int64_t sequences = 2;  // one that runs, and the prompt that is kept of it
   std::int64_t positions = 0;  // of all of them; 0: as many as the model has
 };
+/// Where the model will run: auto is the GPU where there is one that can.
+Expected<engine::Backend> choose_backend(const EngineArguments& arguments);
 /// Shows a progress line while the weights are packed.
 Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model,
                                                           const EngineArguments& arguments,

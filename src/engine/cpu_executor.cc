@@ -177,7 +177,7 @@ class CpuExecutor final : public Executor {
   }
 
   void account(const Layers& layers, const Step& step, bool with_head) {
-    traffic_ = {.expert_bytes = layers.expert_bytes()};
+    traffic_ = {.expert_bytes = layers.expert_bytes(), .active_experts = layers.active_experts()};
     for (const PackedLayer& layer : model_.layers) {
       traffic_.dense_bytes += layer.qkv.bytes() + layer.o.bytes() + layer.router.bytes();
     }

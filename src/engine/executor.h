@@ -44,6 +44,7 @@ struct StepTraffic {
   std::int64_t dense_bytes = 0;
   std::int64_t expert_bytes = 0;  // of those experts that some token chose
   std::int64_t kv_bytes = 0;
+  std::int64_t active_experts = 0;  // those, over all layers
 };
 
 class Executor {

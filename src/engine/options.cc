@@ -44,7 +44,11 @@ Expected<Plan> resolve(const EngineOptions& options) {
             .fusion = options.fusion,
             .attention = options.attention,
             .expert_weights = options.experts,
-            .kv = options.kv};
+            .kv = options.kv.value_or(KvType::f32)};
+  if (plan.kv == KvType::fp8) {
+    return Error{"the CPU engine keeps keys and values in f32 or bf16, not fp8",
+                 ErrorKind::wrong_use};
+  }
   const std::vector<int> allowed = allowed_cpus();
   const int threads = options.threads == 0 ? static_cast<int>(allowed.size()) : options.threads;
   for (int i = 0; i < threads; ++i) plan.cpus.push_back(allowed[i % allowed.size()]);
@@ -60,11 +64,40 @@ Expected<Plan> resolve(const EngineOptions& options) {
   return plan;
 }
 
+std::string_view name_of(KvType type) {
+  return type == KvType::f32 ? "f32" : type == KvType::bf16 ? "bf16" : "fp8";
+}
+
 std::string Plan::activations() const {
+  if (cuda) return "bf16";
   return std::string(name_of(experts == Precision::f32 ? dense : experts));
 }
 
+namespace {
+
+std::vector<std::string> describe_cuda(const CudaPlan& plan) {
+  const bool bulk = plan.pipelines == Pipelines::bulk;
+  return {
+      fmt::format("device: {}, {} SMs", plan.device, plan.num_sms),
+      fmt::format("dense: bf16 x bf16, tensor cores, {}",
+                  bulk ? "bulk copies from 17 tokens on" : "plain loads"),
+      fmt::format("experts: {} x bf16, tensor cores, {}",
+                  plan.expert_weights == ExpertWeightsKind::mxfp4 ? "mxfp4" : "bf16",
+                  bulk ? "bulk copies for many tokens" : "plain loads"),
+      fmt::format("attention: {}", plan.attention == AttentionKind::flash ? "flash" : "naive"),
+      fmt::format("kv: {}, paged", name_of(plan.kv)),
+      fmt::format("launches: {}{}", plan.graphs == Graphs::on ? "graphs" : "one by one",
+                  plan.dependent_launch == DependentLaunch::on ? ", overlapping" : ""),
+      fmt::format("determinism: {}", plan.determinism == Determinism::per_request
+                                         ? "per request"
+                                         : "per batch (sums may differ with batch mates)"),
+  };
+}
+
+}  // namespace
+
 std::vector<std::string> Plan::describe() const {
+  if (cuda) return describe_cuda(*cuda);
   const auto simd_name = kernels::cpu::name_of(simd);
   return {
       fmt::format("threads: {}, pinned", cpus.size()),
@@ -75,7 +108,7 @@ std::vector<std::string> Plan::describe() const {
       fmt::format("attention: {}, {}", attention == AttentionKind::flash ? "flash" : "naive",
                   simd_name),
       fmt::format("layers: {}", fusion == Fusion::fused ? "fused" : "op by op"),
-      fmt::format("kv: {}, paged", kv == KvType::f32 ? "f32" : "bf16"),
+      fmt::format("kv: {}, paged", name_of(kv)),
   };
 }
 

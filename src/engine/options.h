@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/expected.h"
@@ -15,7 +16,23 @@ enum class Activations { f32, int8, automatic };
 enum class Fusion { fused, op_by_op };
 enum class AttentionKind { flash, naive };
 enum class ExpertWeightsKind { mxfp4, dequantised };
-enum class KvType { f32, bf16 };
+enum class KvType { f32, bf16, fp8 };
+enum class Backend { cpu, cuda };
+/// How weights reach the tensor cores for many tokens: bulk copies by a warp of their own, or each
+/// warp's loads.
+enum class Pipelines { bulk, plain };
+enum class Graphs { on, off };
+enum class DependentLaunch { on, off };
+/// Whether a request's logits may change with its batch mates (kernels are chosen by batch size).
+enum class Determinism { per_request, per_batch };
+
+/// What the CUDA engine can switch off, besides what it shares with the CPU's.
+struct CudaOptions {
+  Pipelines pipelines = Pipelines::bulk;
+  Graphs graphs = Graphs::on;
+  DependentLaunch dependent_launch = DependentLaunch::on;
+  Determinism determinism = Determinism::per_batch;
+};
 
 /// Every optimization with its honest off position.
 struct EngineOptions {
@@ -25,7 +42,21 @@ struct EngineOptions {
   Fusion fusion = Fusion::fused;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind experts = ExpertWeightsKind::mxfp4;
-  KvType kv = KvType::f32;
+  std::optional<KvType> kv;  // none: f32 on CPUs, bf16 on a GPU
+  CudaOptions cuda;
+};
+
+/// What runs on a GPU.
+struct CudaPlan {
+  std::string device;
+  int num_sms = 0;
+  ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
+  AttentionKind attention = AttentionKind::flash;
+  KvType kv = KvType::bf16;
+  Pipelines pipelines = Pipelines::bulk;
+  Graphs graphs = Graphs::on;
+  DependentLaunch dependent_launch = DependentLaunch::on;
+  Determinism determinism = Determinism::per_batch;
 };
 
 /// What runs: each option resolved to a named variant.
@@ -38,8 +69,9 @@ struct Plan {
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
   KvType kv = KvType::f32;
+  std::optional<CudaPlan> cuda;  // of an executor on a GPU, which has no use for the others
 
-  /// "f32" or "int8".
+  /// "f32", "int8"; "bf16" on a GPU.
   std::string activations() const;
   /// One line per operation: "experts: mxfp4 x int8, avx512-bf16".
   std::vector<std::string> describe() const;
@@ -47,5 +79,7 @@ struct Plan {
 
 /// Holds an error when an option asks for what this machine lacks.
 Expected<Plan> resolve(const EngineOptions& options);
+
+std::string_view name_of(KvType type);
 
 }  // namespace gauntlet::engine

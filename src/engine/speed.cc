@@ -51,9 +51,8 @@ std::int32_t SpeedMeter::random_token() {
       Random(kSeed).below(static_cast<std::uint64_t>(executor_.config().vocab), drawn_++));
 }
 
-/// Runs one step and returns its bytes; `tokens` gets what was sampled.
-Expected<double> SpeedMeter::step(std::vector<BatchItem>& items,
-                                  std::vector<std::int32_t>* tokens) {
+/// Runs one step and counts what it moved; `tokens` gets what was sampled.
+Expected<void> SpeedMeter::step(std::vector<BatchItem>& items, std::vector<std::int32_t>* tokens) {
   KvPool& kv = executor_.kv();
   for (const BatchItem& item : items) {
     if (!kv.reserve(item.sequence, std::ssize(item.tokens))) {
@@ -69,19 +68,20 @@ Expected<double> SpeedMeter::step(std::vector<BatchItem>& items,
     for (const ItemResult& result : results) tokens->push_back(std::max(result.token, 0));
   }
   const StepTraffic traffic = executor_.last_traffic();
-  return static_cast<double>(traffic.dense_bytes + traffic.expert_bytes + traffic.kv_bytes);
+  sample_.bytes +=
+      static_cast<double>(traffic.dense_bytes + traffic.expert_bytes + traffic.kv_bytes);
+  sample_.active_experts += traffic.active_experts;
+  ++sample_.steps;
+  return {};
 }
 
-Expected<double> SpeedMeter::fill(const Sequences& sequences, std::int64_t tokens,
-                                  const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  double bytes = 0;
+Expected<void> SpeedMeter::fill(const Sequences& sequences, std::int64_t tokens,
+                                const std::function<void(std::int64_t, std::int64_t)>& progress) {
   std::int64_t filled = 0, room = executor_.max_batch_tokens();
   const std::int64_t all = tokens * std::ssize(sequences);
   std::vector<BatchItem> items;
   const auto run = [&]() -> Expected<void> {
-    const auto moved = step(items, nullptr);
-    if (!moved) return moved.error();
-    bytes += *moved;
+    if (auto ran = step(items, nullptr); !ran) return ran;
     room = executor_.max_batch_tokens();
     if (progress) progress(filled, all);
     return {};
@@ -96,17 +96,16 @@ Expected<double> SpeedMeter::fill(const Sequences& sequences, std::int64_t token
       for (std::int64_t i = 0; i < count; ++i) item.tokens.push_back(random_token());
       items.push_back(std::move(item));
       if (room > 0) continue;
-      if (const auto ran = run(); !ran) return ran.error();
+      if (auto ran = run(); !ran) return ran;
     }
   }
   if (!items.empty()) {
-    if (const auto ran = run(); !ran) return ran.error();
+    if (auto ran = run(); !ran) return ran;
   }
-  return bytes;
+  return {};
 }
 
-Expected<double> SpeedMeter::decode(const Sequences& sequences, std::int64_t tokens) {
-  double bytes = 0;
+Expected<void> SpeedMeter::decode(const Sequences& sequences, std::int64_t tokens) {
   std::vector<std::int32_t> next(sequences.size());
   for (std::int32_t& token : next) token = random_token();
   std::vector<BatchItem> items;
@@ -114,11 +113,9 @@ Expected<double> SpeedMeter::decode(const Sequences& sequences, std::int64_t tok
     for (std::size_t s = 0; s < sequences.size(); ++s) {
       items.push_back({.sequence = sequences[s], .tokens = {next[s]}});
     }
-    const auto moved = step(items, &next);
-    if (!moved) return moved.error();
-    bytes += *moved;
+    if (auto ran = step(items, &next); !ran) return ran;
   }
-  return bytes;
+  return {};
 }
 
 Expected<void> SpeedMeter::prepare(
@@ -154,13 +151,14 @@ Expected<SpeedSample> SpeedMeter::measure() {
   for (std::int64_t i = 0; i < test_.batch; ++i) {
     sequences.push_back(executor_.kv().fork(contexts_[i]));
   }
+  sample_ = {};
   const auto start = Clock::now();
-  const auto bytes = test_.kind == SpeedKind::prefill ? fill(sequences, test_.tokens, {})
-                                                      : decode(sequences, test_.tokens);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto ran = test_.kind == SpeedKind::prefill ? fill(sequences, test_.tokens, {})
+                                                    : decode(sequences, test_.tokens);
+  sample_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   free(sequences);
-  if (!bytes) return bytes.error();
-  return SpeedSample{.seconds = seconds, .bytes = *bytes};
+  if (!ran) return ran.error();
+  return sample_;
 }
 
 SpeedWork work_of(const SpeedTest& test, const model::ModelConfig& config) {
@@ -190,13 +188,14 @@ SpeedWork work_of(const SpeedTest& test, const model::ModelConfig& config) {
 
 SpeedLimit limit_of(const SpeedWork& work, double bytes, const Plan& plan,
                     const MachineRates& rates) {
-  const double dense = rate_of(plan.dense, rates), experts = rate_of(plan.experts, rates);
-  if (rates.read_bytes_per_s <= 0 || dense <= 0 || experts <= 0 || rates.f32_flops_per_s <= 0) {
-    return {};
-  }
+  // A GPU's tensor cores multiply everything in bf16.
+  const double dense = plan.cuda ? rates.bf16_flops_per_s : rate_of(plan.dense, rates);
+  const double experts = plan.cuda ? dense : rate_of(plan.experts, rates);
+  const double attention = plan.cuda ? dense : rates.f32_flops_per_s;
+  if (rates.read_bytes_per_s <= 0 || dense <= 0 || experts <= 0 || attention <= 0) return {};
   const double memory = bytes / rates.read_bytes_per_s;
-  const double compute = work.dense_flops / dense + work.expert_flops / experts +
-                         work.attention_flops / rates.f32_flops_per_s;
+  const double compute =
+      work.dense_flops / dense + work.expert_flops / experts + work.attention_flops / attention;
   return memory >= compute ? SpeedLimit{memory, "memory"} : SpeedLimit{compute, "compute"};
 }
 

@@ -28,6 +28,8 @@ struct SpeedTest {
 struct SpeedSample {
   double seconds = 0;
   double bytes = 0;  // that the weights and caches of all steps must bring in
+  std::int64_t steps = 0;
+  std::int64_t active_experts = 0;  // over all layers and steps: those that some token chose
 };
 
 class SpeedMeter {
@@ -48,15 +50,16 @@ class SpeedMeter {
   using Sequences = std::vector<SequenceId>;
 
   /// Gives each sequence `tokens` random tokens, a step as full as it may be.
-  Expected<double> fill(const Sequences& sequences, std::int64_t tokens,
-                        const std::function<void(std::int64_t, std::int64_t)>& progress);
-  Expected<double> decode(const Sequences& sequences, std::int64_t tokens);
-  Expected<double> step(std::vector<BatchItem>& items, std::vector<std::int32_t>* tokens);
+  Expected<void> fill(const Sequences& sequences, std::int64_t tokens,
+                      const std::function<void(std::int64_t, std::int64_t)>& progress);
+  Expected<void> decode(const Sequences& sequences, std::int64_t tokens);
+  Expected<void> step(std::vector<BatchItem>& items, std::vector<std::int32_t>* tokens);
   std::int32_t random_token();
   void free(Sequences& sequences);
 
   Executor& executor_;
   SpeedTest test_;
+  SpeedSample sample_;  // of the repetition under way
   Sequences contexts_;  // each filled to test_.context; at least test_.batch of them
   std::uint64_t drawn_ = 0;
 };

@@ -39,27 +39,8 @@ std::uint64_t first_word_of(const Matrix& matrix, std::int64_t row) {
   return static_cast<std::uint64_t>(row * words_per_row(matrix));
 }
 
-/// The step between the 65536 values that uniform bf16 numbers are cut from.
-float bf16_step(std::int64_t cols) { return std::sqrt(3.f / static_cast<float>(cols)) / 32768.f; }
-
-/// How MXFP4 reaches a standard deviation: scales are the lower power of two or the next one.
-struct Scales {
-  std::uint8_t lower = 0;
-  std::uint32_t upper_of_256 = 0;  // how often the next one is taken
-};
-
-Scales scales_for(std::int64_t cols) {
-  double mean_square = 0;
-  for (const float value : kMxfp4Values) mean_square += value * value / 16.0;
-  const double wanted = 1.0 / (static_cast<double>(cols) * mean_square);  // mean of 4^scale
-  const int exponent = static_cast<int>(std::floor(std::log2(wanted) / 2));
-  const double share = (wanted / std::ldexp(1.0, 2 * exponent) - 1) / 3;
-  return {.lower = static_cast<std::uint8_t>(127 + exponent),
-          .upper_of_256 = static_cast<std::uint32_t>(std::lround(share * 256))};
-}
-
 /// One block: two words of nibbles, whose sum also decides its scale.
-std::uint8_t make_block(const Random& random, std::uint64_t first_word, const Scales& scales,
+std::uint8_t make_block(const Random& random, std::uint64_t first_word, const RandomMxfp4Scales& scales,
                         std::uint8_t* nibbles) {
   const std::uint64_t words[2] = {random.bits(first_word), random.bits(first_word + 1)};
   std::memcpy(nibbles, words, sizeof(words));
@@ -71,7 +52,7 @@ std::uint8_t make_block(const Random& random, std::uint64_t first_word, const Sc
 template <class Put>
 void for_chunks(const Matrix& matrix, std::int64_t row, Put put) {
   const Random random(matrix.random_key);
-  const float step = bf16_step(matrix.cols);
+  const float step = random_bf16_step(matrix.cols);
   std::uint64_t word = first_word_of(matrix, row);
   for (std::int64_t c = 0; c < matrix.cols; c += kChunk, word += kChunk / kBf16PerWord) {
     std::uint16_t values[kChunk];
@@ -82,6 +63,20 @@ void for_chunks(const Matrix& matrix, std::int64_t row, Put put) {
 
 }  // namespace
 
+float random_bf16_step(std::int64_t cols) {
+  return std::sqrt(3.f / static_cast<float>(cols)) / 32768.f;
+}
+
+RandomMxfp4Scales random_mxfp4_scales(std::int64_t cols) {
+  double mean_square = 0;
+  for (const float value : kMxfp4Values) mean_square += value * value / 16.0;
+  const double wanted = 1.0 / (static_cast<double>(cols) * mean_square);  // mean of 4^scale
+  const int exponent = static_cast<int>(std::floor(std::log2(wanted) / 2));
+  const double share = (wanted / std::ldexp(1.0, 2 * exponent) - 1) / 3;
+  return {.lower = static_cast<std::uint8_t>(127 + exponent),
+          .upper_of_256 = static_cast<std::uint32_t>(std::lround(share * 256))};
+}
+
 void read_random_row_bf16(const Matrix& matrix, std::int64_t row, std::uint16_t* out) {
   for_chunks(matrix, row, [out](std::int64_t first, std::int64_t count, const auto* values) {
     std::memcpy(out + first, values, static_cast<std::size_t>(count) * sizeof(*values));
@@ -91,7 +86,7 @@ void read_random_row_bf16(const Matrix& matrix, std::int64_t row, std::uint16_t*
 void read_random_row_mxfp4(const Matrix& matrix, std::int64_t row, std::uint8_t* nibbles,
                            std::uint8_t* scale_bytes) {
   const Random random(matrix.random_key);
-  const Scales scales = scales_for(matrix.cols);
+  const RandomMxfp4Scales scales = random_mxfp4_scales(matrix.cols);
   const std::uint64_t first = first_word_of(matrix, row);
   for (std::int64_t block = 0; block < matrix.cols / kMxfp4Block; ++block) {
     scale_bytes[block] = make_block(random, first + 2 * static_cast<std::uint64_t>(block), scales,
@@ -108,7 +103,7 @@ void read_random_row(const Matrix& matrix, std::int64_t row, float* out) {
   }
   check(matrix.type == WeightType::mxfp4, "random weights are bf16 or mxfp4");
   const Random random(matrix.random_key);
-  const Scales scales = scales_for(matrix.cols);
+  const RandomMxfp4Scales scales = random_mxfp4_scales(matrix.cols);
   const std::uint64_t first = first_word_of(matrix, row);
   for (std::int64_t block = 0; block < matrix.cols / kMxfp4Block; ++block) {
     std::uint8_t nibbles[kMxfp4NibbleBytes];

@@ -48,7 +48,7 @@ void Layers::embed(int worker) {
 }
 
 void Layers::run(int worker) {
-  if (worker == 0) expert_bytes_ = 0;
+  if (worker == 0) expert_bytes_ = active_experts_ = 0;
   embed(worker);
   barrier_.wait();
   for (std::int64_t layer = 0; layer < std::ssize(machine_.model.layers); ++layer) {
@@ -171,6 +171,7 @@ void Layers::count_experts(const PackedLayer& layer, const Routing& routing, int
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     if (routing.first_slot[e + 1] == routing.first_slot[e]) continue;
     expert_bytes_ += layer.experts[e].gate_up.bytes() + layer.experts[e].down.bytes();
+    ++active_experts_;
   }
 }
 

@@ -20,6 +20,8 @@ class Layers {
 
   /// Weight bytes of the experts that this step used, summed over layers; after run().
   std::int64_t expert_bytes() const { return expert_bytes_; }
+  /// Those, over all layers.
+  std::int64_t active_experts() const { return active_experts_; }
 
  private:
   void embed(int worker);
@@ -48,6 +50,7 @@ class Layers {
   Buffers& buffers_;
   SpinBarrier& barrier_;
   std::int64_t expert_bytes_ = 0;  // written by worker 0 alone
+  std::int64_t active_experts_ = 0;
 };
 
 }  // namespace gauntlet::engine

@@ -1,0 +1,59 @@
+// Everything a step writes besides the KV cache: one allocation, zeroed once, never grown.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "core/cuda/memory.h"
+#include "engine/cuda/step_inputs.h"
+#include "kernels/cuda/sample.h"
+#include "model/config.h"
+
+namespace gauntlet::engine {
+
+/// Rows of logits computed together.
+inline constexpr int kLogitRows = 256;
+
+struct BufferSizes {
+  std::int64_t tokens = 0;           // of one step
+  std::int64_t sequences = 0;        // of one step
+  std::int64_t attention_bytes = 0;  // scratch of the attention kernels
+};
+
+struct Buffers {
+  Buffers(const model::ModelConfig& config, const BufferSizes& sizes);
+  static std::int64_t bytes_for(const model::ModelConfig& config, const BufferSizes& sizes);
+
+  /// Of rows of so many bf16 elements: whole blocks of the products.
+  static std::int64_t stride(std::int64_t cols) { return (cols + 63) / 64 * 64; }
+
+  DeviceMemory memory;
+  float* x = nullptr;                 // [tokens, hidden]
+  __nv_bfloat16* normed = nullptr;    // [tokens, stride(hidden)]
+  float* qkv = nullptr;               // [tokens, qkv rows]
+  __nv_bfloat16* q = nullptr;         // [tokens, query width]
+  __nv_bfloat16* attended = nullptr;  // [tokens, stride(query width)]
+  std::uint8_t* attention = nullptr;  // scratch
+  std::uint32_t* arrived = nullptr;   // [sequences, kv_heads]
+  std::int32_t* chosen = nullptr;     // [tokens, experts per token]
+  float* chosen_weights = nullptr;
+  std::int32_t* first_slot = nullptr;           // [layers, experts + 1]
+  std::int32_t* slot_token = nullptr;           // [slots]
+  std::int32_t* slot_row = nullptr;             // [slots]
+  float* slot_weight = nullptr;                 // [slots]
+  std::int32_t* routed = nullptr;               // blocks of the router that finished
+  __nv_bfloat16* permuted = nullptr;            // [slots, stride(hidden)]
+  __nv_bfloat16* activated = nullptr;           // [slots, stride(intermediate)]
+  float* experts = nullptr;                     // [slots, hidden], by token and rank
+  __nv_bfloat16* final_rows = nullptr;          // [kLogitRows, stride(hidden)]
+  float* logits = nullptr;                      // [kLogitRows, vocab]
+  float* draw_weights = nullptr;                // the same
+  std::uint8_t* greedy = nullptr;               // scratch of the greedy sampler
+  kernels::cuda::RowChoice* choices = nullptr;  // [tokens]
+  std::int64_t attention_bytes = 0;
+
+ private:
+  std::int64_t lay_out(const model::ModelConfig& config, const BufferSizes& sizes,
+                       std::uint8_t* base);
+  Buffers() = default;
+};
+
+}  // namespace gauntlet::engine

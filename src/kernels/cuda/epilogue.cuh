@@ -1,0 +1,58 @@
+// What becomes of a finished sum. A lane holds two rows of a tile, 8 apart; in paired order they
+// are a gate and its up.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "kernels/cuda/product.h"
+
+namespace gauntlet::kernels::cuda {
+
+__device__ __forceinline__ float swiglu(float gate, float up, float limit) {
+  gate = fminf(gate, limit);
+  up = fminf(fmaxf(up, -limit), limit);
+  return (up + 1.0f) * gate / (1.0f + __expf(-1.702f * gate));
+}
+
+/// `column` is a token, or a slot of `expert`; `upper` and `lower` are the sums of rows
+/// tile * 16 + row and 8 below it.
+__device__ __forceinline__ void finish(const Product& p, int expert, int tile, int row, int column,
+                                       float upper, float lower) {
+  const std::int64_t first = static_cast<std::int64_t>(tile) * kTileRows + row;
+  const float unit = p.weights.format == WeightFormat::mxfp4 ? kMxfp4Unit : 1.0f;
+  upper *= unit;
+  lower *= unit;
+  if (p.bias != nullptr) {
+    const float* bias = p.bias + expert * p.weights.row_blocks() * kBlockRows + first;
+    upper += bias[0];
+    lower += bias[8];
+  }
+  if (p.epilogue == Epilogue::swiglu_bf16) {
+    const std::int64_t out = static_cast<std::int64_t>(tile) * (kTileRows / 2) + row;
+    if (out < p.weights.rows / 2) {
+      static_cast<__nv_bfloat16*>(p.out)[column * p.out_stride + out] =
+          __float2bfloat16(swiglu(upper, lower, p.swiglu_limit));
+    }
+    return;
+  }
+  std::int64_t out_row = column;
+  if (p.epilogue == Epilogue::weighted_f32) {
+    out_row = p.groups.slot_row[column];
+    const float weight = p.groups.slot_weight[column];
+    upper *= weight;
+    lower *= weight;
+  }
+  const std::int64_t at = out_row * p.out_stride + first;
+  const auto put = [&](std::int64_t offset, float value) {
+    if (p.epilogue == Epilogue::store_bf16) {
+      static_cast<__nv_bfloat16*>(p.out)[at + offset] = __float2bfloat16(value);
+    } else if (p.epilogue == Epilogue::add_f32) {
+      static_cast<float*>(p.out)[at + offset] += value;
+    } else {
+      static_cast<float*>(p.out)[at + offset] = value;
+    }
+  };
+  if (first < p.weights.rows) put(0, upper);
+  if (first + 8 < p.weights.rows) put(8, lower);
+}
+
+}  // namespace gauntlet::kernels::cuda

@@ -1,0 +1,56 @@
+// Do weights land where tensor cores look for them, and are random ones those of the host?
+#include "kernels/cuda/pack.h"
+
+#include "kernels/cuda/product_case.h"
+
+namespace gauntlet::kernels::cuda {
+namespace {
+
+TEST(Fragments, every_element_has_a_place_of_its_own) {
+  std::vector<int> seen(2 * kBf16BlockBytes / 2 * 2, 0);
+  for (int row = 0; row < 128; ++row) {
+    for (int col = 0; col < 64; ++col)
+      ++seen[static_cast<std::size_t>(bf16_offset(fragment_place(row, col, 1)) / 2)];
+  }
+  for (std::size_t i = 0; i < 128 * 64; ++i) EXPECT_EQ(seen[i], 1) << i;
+}
+
+TEST(Fragments, eight_values_share_a_word_without_touching) {
+  std::uint32_t word = 0;
+  for (int reg = 0; reg < 4; ++reg) {
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t bits = spread_fp4(15, reg, half);
+      EXPECT_EQ(word & bits, 0u);
+      word |= bits;
+    }
+  }
+  EXPECT_EQ(word, 0xFFFFFFFFu);
+}
+
+TEST(PackOnGpu, uploaded_rows_land_in_their_places) {
+  GAUNTLET_NEEDS_GPU();
+  for (const RowOrder order : {RowOrder::plain, RowOrder::paired}) {
+    const HostMatrix halves = random_matrix(WeightFormat::bf16, 96, 160, 1);
+    const auto packed = PackedOnDevice({halves}, order).bytes();
+    const HostMatrix fours = random_matrix(WeightFormat::mxfp4, 96, 160, 2);
+    const auto words = PackedOnDevice({fours}, order).bytes();
+    for (std::int64_t r = 0; r < 96; ++r) {
+      for (std::int64_t c = 0; c < 160; ++c) {
+        const FragmentPlace at = fragment_place(tile_row(order, 96, r), c, 3);
+        std::uint16_t half;
+        std::memcpy(&half, &packed[static_cast<std::size_t>(bf16_offset(at))], 2);
+        ASSERT_EQ(half, halves.halves[static_cast<std::size_t>(r * 160 + c)]);
+        std::uint32_t word;
+        std::memcpy(&word, &words[static_cast<std::size_t>(mxfp4_word_offset(at))], 4);
+        const auto index = static_cast<std::size_t>(r * 160 + c);
+        const std::uint32_t nibble = fours.nibbles[index / 2] >> (4 * (index % 2)) & 15;
+        ASSERT_EQ(word & spread_fp4(15, at.reg, at.half), spread_fp4(nibble, at.reg, at.half));
+        ASSERT_EQ(words[static_cast<std::size_t>(mxfp4_scale_offset(at))],
+                  fours.scales[index / 32] + kMxfp4ScaleBias);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gauntlet::kernels::cuda
