@@ -12,6 +12,11 @@ __device__ __forceinline__ void mbarrier_init(std::uint64_t& barrier, std::uint3
                : "memory");
 }
 
+__device__ __forceinline__ void mbarrier_arrive(std::uint64_t& barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier))
+               : "memory");
+}
+
 /// One arrival that makes the current phase also wait for `bytes` of copies.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(std::uint64_t& barrier,
                                                           std::uint32_t bytes) {

@@ -13,6 +13,11 @@ struct TileOrigin {
   std::int32_t row;
 };
 
+/// Brings the map itself near, so that the first copy through it does not wait for it.
+__device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 /// Global to shared; the box's bytes count towards the barrier's phase, outside elements arrive as
 /// zero and are counted too. The shared address is a multiple of 128.
 __device__ __forceinline__ void tensor_load_2d(void* shared, const CUtensorMap& map,
