@@ -189,8 +189,7 @@ __device__ void multiply_values(float (&out)[kDimBlocks][4], const float (&s)[2]
     std::uint32_t b[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      b[half] =
-          fp8_pair_to_bf16(__byte_perm(words[half][0][n / 4], words[half][1][n / 4], pick));
+      b[half] = fp8_pair_to_bf16(__byte_perm(words[half][0][n / 4], words[half][1][n / 4], pick));
     }
     ptx::mma_m16n8k16_bf16(out[n], p, b);
   }
@@ -414,8 +413,8 @@ void decode_attention(const Attention& attention, const DecodeSplit& split, cons
   if (batch.num_sequences == 0) return;
   check(batch.num_tokens == batch.num_sequences, "decode_attention: one token per sequence");
   check(split.pages_per_split > 0, "decode_attention: a split has at least one page");
-  const int splits = decode_splits(
-      {.max_context = batch.max_context, .window = attention.window}, split.pages_per_split);
+  const int splits = decode_splits({.max_context = batch.max_context, .window = attention.window},
+                                   split.pages_per_split);
   check(splits == 1 || (split.partials && split.arrived), "decode_attention: no workspace");
   const Shape shape{.grid = dim3(static_cast<unsigned>(splits),
                                  static_cast<unsigned>(attention.cache.num_kv_heads),

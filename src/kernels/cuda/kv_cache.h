@@ -52,8 +52,8 @@ struct Attention {
   const __nv_bfloat16* q = nullptr;  // [tokens, heads, 64], rotated
   __nv_bfloat16* out = nullptr;      // the same
   const float* sinks = nullptr;      // [heads]
-  KvCache cache;                     // holds this step's tokens already
-  AttentionBatch batch;
+  KvCache cache = {};                // holds this step's tokens already
+  AttentionBatch batch = {};
   int num_heads = 0;
   int window = 0;
 };

@@ -77,8 +77,7 @@ enum class Which { k, v };
 template <KvFormat kFormat, Which kWhich>
 __device__ Eight load_row(const KvCache& cache, const Query& query, int position, int lane) {
   const int page = max(query.table[position / kPageTokens], 0);  // padding may have none
-  const std::int64_t row =
-      kv_row(cache.num_kv_heads, page, query.kv_head, position % kPageTokens);
+  const std::int64_t row = kv_row(cache.num_kv_heads, page, query.kv_head, position % kPageTokens);
   const void* const rows = kWhich == Which::k ? cache.k : cache.v;
   if constexpr (kFormat == KvFormat::bf16) {
     return load_bf16(rows, row, lane);

@@ -19,11 +19,11 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 constexpr int kWarpRows = kPrefillRows / kWarps;
-constexpr int kTiles = kWarpRows / 16;      // of 16 rows, of a warp: keys are loaded once for both
-constexpr int kBlocks = kPageTokens / 8;    // of 8 keys, of a page
-constexpr int kDimBlocks = kHeadDim / 8;    // of 8 dims
-constexpr int kDimSteps = kHeadDim / 16;    // of a product over dims
-constexpr int kKeySteps = kPageTokens / 16; // of a product over keys
+constexpr int kTiles = kWarpRows / 16;       // of 16 rows, of a warp: keys are loaded once for both
+constexpr int kBlocks = kPageTokens / 8;     // of 8 keys, of a page
+constexpr int kDimBlocks = kHeadDim / 8;     // of 8 dims
+constexpr int kDimSteps = kHeadDim / 16;     // of a product over dims
+constexpr int kKeySteps = kPageTokens / 16;  // of a product over keys
 constexpr int kStages = 3;
 constexpr int kPageChunks = kPageTokens * kRowChunks;
 static_assert(kWarpRows == 32 && kPageChunks % kThreads == 0);
@@ -64,8 +64,9 @@ __device__ Tile find_tile(const AttentionBatch& batch, int tile, int tile_tokens
   const int lane = static_cast<int>(threadIdx.x) % 32;
   int sequence = -1;
   for (int s = 0; s < batch.num_sequences; s += 32) {
-    const bool begun = s + lane < batch.num_sequences &&
-                       prefill_first_tile(batch.first_token[s + lane], s + lane, tile_tokens) <= tile;
+    const bool begun =
+        s + lane < batch.num_sequences &&
+        prefill_first_tile(batch.first_token[s + lane], s + lane, tile_tokens) <= tile;
     sequence += __popc(__ballot_sync(0xFFFFFFFF, begun));
   }
   const int begin = batch.first_token[sequence], end = batch.first_token[sequence + 1];
@@ -128,8 +129,8 @@ __device__ void multiply_values(float (&out)[kTiles][kDimBlocks][4],
   }
 }
 
-/// Hides keys after a row's position and before its window. `behind` is the row's position less that
-/// of the lane's first key.
+/// Hides keys after a row's position and before its window. `behind` is the row's position less
+/// that of the lane's first key.
 __device__ void hide(float (&s)[kBlocks][4], int half, int behind, int window) {
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
@@ -196,7 +197,8 @@ __device__ void scale_columns(float (&s)[kTiles][kBlocks][4], const float* scale
   }
 }
 
-/// Weights as the left operand of the product with values: the accumulators' order is that operand's.
+/// Weights as the left operand of the product with values: the accumulators' order is that
+/// operand's.
 __device__ void pack_weights(std::uint32_t (&p)[kTiles][kKeySteps][4],
                              const float (&s)[kTiles][kBlocks][4]) {
 #pragma unroll
@@ -246,10 +248,10 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
       const std::int64_t from =
           std::int64_t{tile.first_row + token} * a.num_heads + kv_head * group + head;
       const bool there = token < tile.count;
-      ptx::cp_async_16(smem.q + swizzled(row, i % kRowChunks),
-                       reinterpret_cast<const uint4*>(a.q) + (there ? from : 0) * kRowChunks +
-                           i % kRowChunks,
-                       there ? 16 : 0);
+      ptx::cp_async_16(
+          smem.q + swizzled(row, i % kRowChunks),
+          reinterpret_cast<const uint4*>(a.q) + (there ? from : 0) * kRowChunks + i % kRowChunks,
+          there ? 16 : 0);
     }
   };
 
@@ -383,8 +385,8 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
       const float inverse = 1.0f / sum;
 #pragma unroll
       for (int n = 0; n < kDimBlocks; ++n) {
-        staged[swizzled(row_of(m, half), n) * 4 + lane % 4] = pack_bf16(
-            rows.out[m][n][2 * half] * inverse, rows.out[m][n][2 * half + 1] * inverse);
+        staged[swizzled(row_of(m, half), n) * 4 + lane % 4] =
+            pack_bf16(rows.out[m][n][2 * half] * inverse, rows.out[m][n][2 * half + 1] * inverse);
       }
     }
   }
@@ -407,7 +409,9 @@ void launch_tiles(const Params& params, const Launch& how) {
                                   static_cast<int>(kBytes)));
   const int blocks = params.num_tiles * params.attention.cache.num_kv_heads;
   launch(attend<kFormat>,
-         {.grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .shared_bytes = kBytes},
+         {.grid = dim3(static_cast<unsigned>(blocks)),
+          .block = dim3(kThreads),
+          .shared_bytes = kBytes},
          how, params);
 }
 

@@ -105,9 +105,10 @@ void rope_kv(const RopeKv& rope, const Launch& how) {
   if (rope.batch.num_tokens == 0) return;
   check(rope.qkv_stride % 4 == 0, "rope_kv: rows of q, k, v are not 16 bytes aligned");
   const int rows = rope.num_heads + 2 * rope.cache.num_kv_heads;
-  const Shape shape{.grid = dim3(static_cast<unsigned>(rope.batch.num_tokens),
-                                 static_cast<unsigned>((rows + kHeadsPerBlock - 1) / kHeadsPerBlock)),
-                    .block = dim3(kThreads)};
+  const Shape shape{
+      .grid = dim3(static_cast<unsigned>(rope.batch.num_tokens),
+                   static_cast<unsigned>((rows + kHeadsPerBlock - 1) / kHeadsPerBlock)),
+      .block = dim3(kThreads)};
   launch(rotate_and_store, shape, how, rope);
 }
 

@@ -11,8 +11,8 @@ struct RopeKv {
   const float2* rope = nullptr;  // [positions, 32] {cos, sin}, times YaRN's factor
   __nv_bfloat16* q = nullptr;    // [tokens, heads, 64]
   int num_heads = 0;
-  KvCache cache;
-  AttentionBatch batch;
+  KvCache cache = {};
+  AttentionBatch batch = {};
 };
 
 /// A token whose position has no page (-1) is rotated and not stored.
