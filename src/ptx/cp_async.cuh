@@ -12,6 +12,20 @@ __device__ __forceinline__ void cp_async_16(void* shared, const void* global) {
                : "memory");
 }
 
+/// The same of `bytes` bytes, 0 to 16; the rest of the 16 becomes zero. With 0 nothing is read.
+__device__ __forceinline__ void cp_async_16(void* shared, const void* global, std::uint32_t bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
+               "l"(global), "r"(bytes)
+               : "memory");
+}
+
+/// 4 bytes, of which `bytes` are read and the rest becomes zero.
+__device__ __forceinline__ void cp_async_4(void* shared, const void* global, std::uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)),
+               "l"(global), "r"(bytes)
+               : "memory");
+}
+
 /// Closes this thread's group of copies; a group may be empty.
 __device__ __forceinline__ void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");

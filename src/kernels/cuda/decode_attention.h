@@ -1,0 +1,64 @@
+// Attention of one new token per sequence: bound by reading keys and values, so the positions of a
+// sequence are split over blocks until the GPU is full, and the parts are joined in a fixed order.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/kv_cache.h"
+#include "kernels/cuda/launch_how.h"
+
+namespace gauntlet::kernels::cuda {
+
+/// Below this, joining parts costs more than the shorter walk saves.
+inline constexpr int kMinPagesPerSplit = 4;
+inline constexpr int kDecodeBlocksPerSm = 2;
+inline constexpr int kDecodeWaves = 2;
+/// Sum, maximum and 64 floats for each of up to 8 heads.
+inline constexpr std::size_t kDecodePartialBytes = kMaxGroup * (kHeadDim + 2) * sizeof(float);
+
+struct DecodeShape {
+  int num_sequences = 0;
+  int num_kv_heads = 0;
+  int max_context = 0;
+  int window = 0;
+  int num_sms = 0;
+};
+
+constexpr int pages_of(int positions) { return (positions + kPageTokens - 1) / kPageTokens; }
+
+/// Pages that one block walks. Where a sequence is cut depends on this number and on the sequence
+/// alone: a caller that fixes it gets the same bits in any company.
+constexpr int choose_pages_per_split(const DecodeShape& shape) {
+  const int pages = std::max(1, pages_of(shape.max_context));
+  if (shape.window > 0) return pages;
+  const int blocks = std::max(1, shape.num_sequences * shape.num_kv_heads);
+  const int wanted = kDecodeWaves * kDecodeBlocksPerSm * shape.num_sms;
+  const int splits = std::clamp((wanted + blocks - 1) / blocks, 1, pages);
+  return std::max((pages + splits - 1) / splits, std::min(kMinPagesPerSplit, pages));
+}
+
+/// A sliding layer's window is never split.
+constexpr int decode_splits(const DecodeShape& shape, int pages_per_split) {
+  if (shape.window > 0) return 1;
+  return std::max(1, (pages_of(shape.max_context) + pages_per_split - 1) / pages_per_split);
+}
+
+constexpr std::size_t decode_partial_bytes(const DecodeShape& shape, int pages_per_split) {
+  const int splits = decode_splits(shape, pages_per_split);
+  if (splits == 1) return 0;
+  return std::size_t{kDecodePartialBytes} * static_cast<std::size_t>(shape.num_sequences) *
+         static_cast<std::size_t>(shape.num_kv_heads) * static_cast<std::size_t>(splits);
+}
+
+struct DecodeSplit {
+  int pages_per_split = 1;
+  void* partials = nullptr;          // decode_partial_bytes(), aligned to 16
+  std::uint32_t* arrived = nullptr;  // [sequences, kv_heads], zero before the first launch; every
+                                     // launch leaves it zero
+};
+
+/// Every sequence has exactly one token: row s of q is sequence s.
+void decode_attention(const Attention& attention, const DecodeSplit& split, const Launch& how);
+
+}  // namespace gauntlet::kernels::cuda
