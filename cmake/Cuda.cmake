@@ -27,6 +27,7 @@ if(GAUNTLET_HAVE_CUDA)
   # CMake 3.25 drops CMAKE_CUDA_STANDARD 20 without a word.
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>
     $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>
+    $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers>")
 endif()

@@ -83,33 +83,60 @@ struct Layout {
   int x_row_bytes;
 };
 
-/// Groups of columns per expert, summed up.
-__device__ void count_groups(const Product& p, const Layout& layout, int* group_end) {
-  for (int e = threadIdx.x; e < p.groups.num_experts; e += kThreads) {
-    int groups = 0;
-    for (int i = 0; i <= e; ++i) {
-      const int count = p.groups.first_slot[i + 1] - p.groups.first_slot[i];
-      groups += (count + layout.columns_per_group - 1) / layout.columns_per_group;
+/// Where experts' slots begin and how many groups of columns end before the next expert, kept where
+/// it can be read again and again.
+struct Dealing {
+  int first_slot[kMostExperts + 1];
+  int group_end[kMostExperts];
+};
+
+__device__ void read_dealing(const Product& p, const Layout& layout, Dealing& dealing) {
+  const int experts = p.groups.num_experts;
+  for (int e = threadIdx.x; e <= experts; e += kThreads) {
+    dealing.first_slot[e] = p.groups.first_slot[e];
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    int before = 0;
+    for (int first = 0; first < experts; first += 32) {
+      const int e = first + threadIdx.x;
+      const int slots = e < experts ? dealing.first_slot[e + 1] - dealing.first_slot[e] : 0;
+      int groups = (slots + layout.columns_per_group - 1) / layout.columns_per_group;
+#pragma unroll
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const int other = __shfl_up_sync(0xFFFFFFFF, groups, offset);
+        if (static_cast<int>(threadIdx.x) >= offset) groups += other;
+      }
+      if (e < experts) dealing.group_end[e] = before + groups;
+      before += __shfl_sync(0xFFFFFFFF, groups, 31);
     }
-    group_end[e] = groups;
   }
   __syncthreads();
 }
 
-__device__ __forceinline__ Item locate(const Product& p, const Layout& layout, const int* group_end,
-                                       int index) {
+__device__ __forceinline__ Item locate(const Product& p, const Layout& layout,
+                                       const Dealing& dealing, int index) {
   Item item{.tile = index % layout.row_tiles, .group = index / layout.row_tiles};
   int first = item.group * layout.columns_per_group;
   int end = static_cast<int>(p.num_columns);
   if (p.groups.num_experts > 0) {
-    while (group_end[item.expert] <= item.group) ++item.expert;
-    const int before = item.expert == 0 ? 0 : group_end[item.expert - 1];
-    first = p.groups.first_slot[item.expert] + (item.group - before) * layout.columns_per_group;
-    end = p.groups.first_slot[item.expert + 1];
+    while (dealing.group_end[item.expert] <= item.group) ++item.expert;
+    const int before = item.expert == 0 ? 0 : dealing.group_end[item.expert - 1];
+    first = dealing.first_slot[item.expert] + (item.group - before) * layout.columns_per_group;
+    end = dealing.first_slot[item.expert + 1];
   }
   item.first_column = first;
   item.num_columns = min(layout.columns_per_group, end - first);
   return item;
+}
+
+/// The item after this one: mostly the next tile.
+__device__ __forceinline__ Item following(const Product& p, const Layout& layout,
+                                          const Dealing& dealing, const Item& item, int index) {
+  if (item.tile + 1 == layout.row_tiles) return locate(p, layout, dealing, index + 1);
+  Item next = item;
+  ++next.tile;
+  return next;
 }
 
 template <WeightFormat kFormat>
@@ -173,7 +200,7 @@ template <WeightFormat kFormat, int kTokenTiles>
 __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, const Layout layout) {
   extern __shared__ __align__(16) std::uint8_t x_shared[];
   __shared__ float partial[2][kWarps][kTokenTiles][4][32];
-  __shared__ int group_end[kMostExperts];
+  __shared__ Dealing dealing;
   __shared__ __align__(16) std::uint8_t zeros[16];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x < 4) reinterpret_cast<std::uint32_t*>(zeros)[threadIdx.x] = 0;
@@ -183,14 +210,16 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
-  if (grouped) count_groups(p, layout, group_end);
-  const int groups = grouped ? group_end[p.groups.num_experts - 1] : layout.plain_groups;
-  const int items = groups * layout.row_tiles;
-  int index = blockIdx.x;
+  if (grouped) read_dealing(p, layout, dealing);
+  const int groups = grouped ? dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
+  const std::int64_t items = static_cast<std::int64_t>(groups) * layout.row_tiles;
+  // Neighbouring tiles go to one block, so that it keeps its columns.
+  int index = static_cast<int>(items * blockIdx.x / gridDim.x);
+  const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
   Item item;
   Chunk<kFormat> next;
-  if (index < items) {
-    item = locate(p, layout, group_end, index);
+  if (index < end) {
+    item = locate(p, layout, dealing, index);
     load_chunk(next, p, layout, item, 0);
   }
   if (!grouped || p.groups.dealt == Dealt::earlier) {
@@ -200,9 +229,9 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
 
   const int per_chunk = Chunk<kFormat>::kBlocks * kWarps;
   const int chunks = (layout.col_blocks + per_chunk - 1) / per_chunk;
-  int staged = -1, parity = 0;
+  int staged = -1, parity = 0, finisher = 0;
   std::uint32_t x_row[kTokenTiles], x_step[kTokenTiles];
-  for (; index < items; index += gridDim.x, parity ^= 1) {
+  for (; index < end; ++index, parity ^= 1) {
     if (item.group != staged) {
       __syncthreads();
       stage_x(p, layout, item, x_shared);
@@ -218,14 +247,14 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
       }
     }
     float sums[kTokenTiles][4] = {};
-    Item following = item;
+    Item after = item;
     for (int c = 0; c < chunks; ++c) {
       const Chunk<kFormat> now = next;
       if (c + 1 < chunks) {
         load_chunk(next, p, layout, item, c + 1);
-      } else if (index + static_cast<int>(gridDim.x) < items) {
-        following = locate(p, layout, group_end, index + gridDim.x);
-        load_chunk(next, p, layout, following, 0);
+      } else if (index + 1 < end) {
+        after = following(p, layout, dealing, item, index);
+        load_chunk(next, p, layout, after, 0);
       }
       multiply<kFormat, kTokenTiles>(now, c, layout.col_blocks, x_row, x_step, sums);
     }
@@ -235,8 +264,11 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
       for (int i = 0; i < 4; ++i) partial[parity][warp][n][i][lane] = sums[n][i];
     }
     __syncthreads();
-    if (threadIdx.x < 64 * kTokenTiles) {
-      const int n = threadIdx.x / 64, which = threadIdx.x / 32 % 2;
+    // Other warps each time, since who finishes comes late to the next tile.
+    const int turn = (warp + kWarps - finisher) % kWarps;
+    finisher = (finisher + 2 * kTokenTiles) % kWarps;
+    if (turn < 2 * kTokenTiles) {
+      const int n = turn / 2, which = turn % 2;
       const int column = n * 8 + lane % 4 * 2 + which;
       float upper = 0, lower = 0;
 #pragma unroll
@@ -248,7 +280,7 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
         finish(p, item.expert, item.tile, lane / 4, item.first_column + column, upper, lower);
       }
     }
-    item = following;
+    item = after;
   }
 }
 
