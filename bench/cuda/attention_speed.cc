@@ -216,16 +216,12 @@ void print_shape(const char* what, const Shape& shape) {
               shape.window > 0 ? "sliding" : "full", shape.sequences, shape.queries, shape.context);
 }
 
-void time_prefill(const Shape& shape, int compute_major) {
+void time_prefill(const Shape& shape) {
   const Work work(shape);
-  const auto print = [&](const char* what, void (*prefill)(const Attention&, const Launch&)) {
-    const double us =
-        microseconds(4, [&](int i, const Launch& how) { prefill(work.layer(i), how); });
-    print_shape(what, shape);
-    std::printf(" %10.1f us %8.1f TFLOP/s\n", us, work.teraflops() / us * 1e6);
-  };
-  print("prefill", prefill_attention);
-  if (compute_major == 9) print("  wgmma", prefill_attention_sm90a);
+  const double us =
+      microseconds(4, [&](int i, const Launch& how) { prefill_attention(work.layer(i), how); });
+  print_shape("prefill", shape);
+  std::printf(" %10.1f us %8.1f TFLOP/s\n", us, work.teraflops() / us * 1e6);
 }
 
 void time_naive(const Shape& shape) {
@@ -290,16 +286,15 @@ void time_rope(const Shape& shape) {
 }
 
 void run() {
-  int device = 0, num_sms = 0, major = 0;
+  int device = 0, num_sms = 0;
   cuda_check(cudaGetDevice(&device));
   cuda_check(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   for (const KvFormat format : {KvFormat::bf16, KvFormat::fp8}) {
     for (const int window : {0, kWindow}) {
-      time_prefill({.queries = 8192, .format = format, .window = window}, major);
-      time_prefill({.queries = 2048, .format = format, .window = window}, major);
-      time_prefill({.sequences = 32, .queries = 512, .format = format, .window = window}, major);
-      time_prefill({.context = 6144, .queries = 2048, .format = format, .window = window}, major);
+      time_prefill({.queries = 8192, .format = format, .window = window});
+      time_prefill({.queries = 2048, .format = format, .window = window});
+      time_prefill({.sequences = 32, .queries = 512, .format = format, .window = window});
+      time_prefill({.context = 6144, .queries = 2048, .format = format, .window = window});
       for (const int context : {512, 8191}) {
         for (const int sequences : {1, 8, 64, 256}) {
           time_decode(

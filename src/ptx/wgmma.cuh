@@ -26,11 +26,6 @@ __device__ __forceinline__ std::uint64_t wgmma_descriptor_128b(const void* tile)
   return address | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 | std::uint64_t{1} << 62;
 }
 
-/// How the right operand lies: rows of the output's columns (K-major), or rows of the inner
-/// dimension. Of the latter, wgmma_descriptor_128b() describes a tile 64 columns wide, and the next
-/// 16 rows of the inner dimension are at +128.
-enum class WgmmaB { k_major = 0, n_major = 1 };
-
 // The 128 accumulator registers of a 64 x 256 tile, as PTX names them and as asm operands.
 #define GAUNTLET_WGMMA_D128                                                           \
   "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, " \
@@ -116,25 +111,6 @@ __device__ __forceinline__ void wgmma_m64n256k32_i8(std::int32_t (&d)[128], std:
       "}\n"
       : GAUNTLET_WGMMA_128("+r", d)
       : "l"(a), "l"(b), "r"(scale_d));
-}
-
-/// The left operand in registers: warp w of the warpgroup holds rows 16w to 16w + 15 as mma.sync's
-/// m16k16 operand, and d as its m16n8 accumulators, one after the other.
-template <WgmmaB kLayout>
-__device__ __forceinline__ void wgmma_m64n64k16_bf16(float (&d)[32], const std::uint32_t (&a)[4],
-                                                     std::uint64_t b, int scale_d) {
-  asm volatile(
-      "{\n"
-      "  .reg .pred accumulate;\n"
-      "  setp.ne.b32 accumulate, %37, 0;\n"
-      "  wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
-      "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "{%32, %33, %34, %35}, %36, accumulate, 1, 1, %38;\n"
-      "}\n"
-      : GAUNTLET_WGMMA_16("+f", d, 0), GAUNTLET_WGMMA_16("+f", d, 16)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(scale_d),
-        "n"(static_cast<int>(kLayout)));
 }
 
 #undef GAUNTLET_WGMMA_D128

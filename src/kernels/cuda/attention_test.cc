@@ -17,14 +17,7 @@ using Kernel = std::function<void(const Attention&)>;
 
 const Launch kHow{.stream = nullptr, .overlap = Overlap::dependent};
 
-/// Those that run on this GPU.
-std::vector<Kernel> prefills() {
-  int major = 0;
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-  std::vector<Kernel> all{[](const Attention& a) { prefill_attention(a, kHow); }};
-  if (major == 9) all.push_back([](const Attention& a) { prefill_attention_sm90a(a, kHow); });
-  return all;
-}
+void prefill(const Attention& attention) { prefill_attention(attention, kHow); }
 
 Kernel decode(int pages_per_split) {
   return [pages_per_split](const Attention& attention) {
@@ -163,45 +156,35 @@ void check_company(const Scenario& scenario, const Kernel& kernel) {
   }
 }
 
-TEST_F(PrefillAttentionOnGpu, is_right_for_every_context_and_group) {
-  for (const Kernel& prefill : prefills()) check_contexts(prefill, 37);
-}
+TEST_F(PrefillAttentionOnGpu, is_right_for_every_context_and_group) { check_contexts(prefill, 37); }
 
-TEST_F(PrefillAttentionOnGpu, is_right_for_single_tokens) {
-  for (const Kernel& prefill : prefills()) check_contexts(prefill, 1);
-}
+TEST_F(PrefillAttentionOnGpu, is_right_for_single_tokens) { check_contexts(prefill, 1); }
 
 TEST_F(PrefillAttentionOnGpu, takes_mixed_sequences) {
-  for (const Kernel& prefill : prefills()) {
-    for (const KvFormat format : {KvFormat::bf16, KvFormat::fp8}) {
-      for (const int window : {0, 128}) {
-        Scenario scenario = mixed();
-        scenario.format = format, scenario.window = window;
-        expect_right(scenario, prefill, name_of(format) + ", window " + std::to_string(window));
-      }
+  for (const KvFormat format : {KvFormat::bf16, KvFormat::fp8}) {
+    for (const int window : {0, 128}) {
+      Scenario scenario = mixed();
+      scenario.format = format, scenario.window = window;
+      expect_right(scenario, prefill, name_of(format) + ", window " + std::to_string(window));
     }
-    expect_right(many_single(), prefill, "forty sequences");
   }
+  expect_right(many_single(), prefill, "forty sequences");
 }
 
 TEST_F(PrefillAttentionOnGpu, passes_over_sequences_without_tokens) {
   const Scenario scenario{.sequences = {{.context = 5, .queries = 0},
                                         {.context = 100, .queries = 20},
                                         {.context = 64, .queries = 0}}};
-  for (const Kernel& prefill : prefills()) expect_right(scenario, prefill, "empty sequences");
+  expect_right(scenario, prefill, "empty sequences");
 }
 
-TEST_F(PrefillAttentionOnGpu, counts_the_sink_once) {
-  for (const Kernel& prefill : prefills()) check_sinks(prefill, 20);
-}
+TEST_F(PrefillAttentionOnGpu, counts_the_sink_once) { check_sinks(prefill, 20); }
 
 TEST_F(PrefillAttentionOnGpu, does_not_depend_on_company) {
+  check_company(mixed(), prefill);
   Scenario sliding = mixed();
   sliding.window = 128, sliding.format = KvFormat::fp8;
-  for (const Kernel& prefill : prefills()) {
-    check_company(mixed(), prefill);
-    check_company(sliding, prefill);
-  }
+  check_company(sliding, prefill);
 }
 
 TEST_F(DecodeAttentionOnGpu, is_right_for_every_context_and_group) {
@@ -249,13 +232,10 @@ TEST_F(DecodeAttentionOnGpu, does_not_depend_on_company) {
 
 TEST_F(DecodeAttentionOnGpu, agrees_with_prefill) {
   const Scenario scenario = many_single();
-  const auto one = run(scenario, decode(2));
-  for (const Kernel& prefill : prefills()) {
-    const auto other = run(scenario, prefill);
-    ASSERT_EQ(one.size(), other.size());
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      ASSERT_NEAR(from_bf16(one[i]), from_bf16(other[i]), 1e-2) << i;
-    }
+  const auto one = run(scenario, decode(2)), other = run(scenario, prefill);
+  ASSERT_EQ(one.size(), other.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    ASSERT_NEAR(from_bf16(one[i]), from_bf16(other[i]), 1e-2) << i;
   }
 }
 
@@ -265,7 +245,7 @@ TEST_F(DecodeAttentionOnGpu, reads_nothing_for_padding_without_a_page) {
   const DeviceArray<std::int32_t> no_pages{std::vector<std::int32_t>(2, -1)};
   attention.batch.table = no_pages.as();
   decode(1)(attention);
-  for (const Kernel& prefill : prefills()) prefill(attention);
+  prefill(attention);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 

@@ -19,7 +19,5 @@ constexpr int prefill_tiles(const AttentionBatch& batch, int tile_tokens) {
 }
 
 void prefill_attention(const Attention& attention, const Launch& how);
-/// The same for Hopper GPUs alone.
-void prefill_attention_sm90a(const Attention& attention, const Launch& how);
 
 }  // namespace gauntlet::kernels::cuda
