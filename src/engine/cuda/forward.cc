@@ -216,6 +216,7 @@ void Forward::experts(const Step& step, std::size_t index) {
                       .real_tokens = step.inputs.real_tokens,
                       .num_experts = num_experts,
                       .experts_per_token = per_token,
+                      .num_sms = plan_.num_sms,
                       .normed = buffers_.normed,
                       .normed_stride = Buffers::stride(config.hidden),
                       .chosen = buffers_.chosen,

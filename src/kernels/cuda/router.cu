@@ -1,6 +1,9 @@
-// A block per token: its warps share the experts. Dealing is a stable sort by expert: a warp finds
-// an expert's picks by ballots, 32 at a time.
+// Warps share the experts. A single token's block has the weights under way before the kernel in
+// front has ended; blocks of many tokens use each weight for several. Dealing is a stable sort by
+// expert: a warp finds an expert's picks by ballots, 32 at a time.
 #include <cuda_bf16.h>
+
+#include <algorithm>
 
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -10,7 +13,7 @@
 namespace gauntlet::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kAll = 0xFFFFFFFF;
 
@@ -18,22 +21,54 @@ __device__ __forceinline__ float2 as_floats(std::uint32_t pair) {
   return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
 }
 
-/// The row's norm into shared memory as float and out as bf16.
-__device__ void normalise(const Router& work, std::int64_t token, float* row, float* partial) {
+/// The first pieces of eight weights of this warp's first expert.
+constexpr int kAheadPieces = 7;
+struct Ahead {
+  uint4 weight[kAheadPieces];
+};
+
+__device__ __forceinline__ Ahead load_ahead(const Router& work) {
+  const int expert = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const auto* from = reinterpret_cast<const uint4*>(work.weight + expert * work.hidden);
+  Ahead ahead;
+#pragma unroll
+  for (int k = 0; k < kAheadPieces; ++k) {
+    const int piece = lane + 32 * k;
+    if (expert < work.num_experts && piece < work.hidden / 8) {
+      ahead.weight[k] = __ldg(from + piece);
+    }
+  }
+  return ahead;
+}
+
+/// The norms of kTokens rows into shared memory as float and out as bf16; threads share them
+/// evenly.
+template <int kTokens>
+__device__ void normalise(const Router& work, std::int64_t first, float* rows, float* partial) {
+  constexpr int kOwn = kThreads / kTokens;  // threads of a row
+  constexpr int kOwnWarps = kOwn / 32;
+  const int own = threadIdx.x / kOwn, lane = threadIdx.x % kOwn;
+  const std::int64_t token = first + own;
+  const bool real = token < work.num_tokens;
   const auto* x = reinterpret_cast<const float4*>(work.x + token * work.hidden);
   const auto* weight = reinterpret_cast<const float4*>(work.norm_weight);
-  auto* kept = reinterpret_cast<float4*>(row);
+  auto* kept = reinterpret_cast<float4*>(rows + own * work.hidden);
   const int fours = static_cast<int>(work.hidden / 4);
   float squares = 0;
-  for (int i = threadIdx.x; i < fours; i += kThreads) {
+  for (int i = lane; real && i < fours; i += kOwn) {
     const float4 v = x[i];
     kept[i] = v;
     squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
   }
-  const float sum = block_sum<kThreads>(squares, partial);
+  squares = warp_sum(squares);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = squares;
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int w = 0; w < kOwnWarps; ++w) sum += partial[own * kOwnWarps + w];
   const float scale = rsqrtf(sum / static_cast<float>(work.hidden) + work.epsilon);
   auto* out = reinterpret_cast<uint2*>(work.normed + token * work.normed_stride);
-  for (int i = threadIdx.x; i < fours; i += kThreads) {
+  for (int i = lane; real && i < fours; i += kOwn) {
     float4 v = kept[i];
     const float4 w = weight[i];
     v.x *= scale * w.x, v.y *= scale * w.y, v.z *= scale * w.z, v.w *= scale * w.w;
@@ -45,26 +80,42 @@ __device__ void normalise(const Router& work, std::int64_t token, float* row, fl
   }
 }
 
-__device__ float dot(const Router& work, int expert, const float* row) {
-  const int lane = threadIdx.x % 32;
+__device__ __forceinline__ float dot_piece(const uint4& w, const float4& a, const float4& b) {
+  const float2 w0 = as_floats(w.x), w1 = as_floats(w.y), w2 = as_floats(w.z), w3 = as_floats(w.w);
+  return w0.x * a.x + w0.y * a.y + w1.x * a.z + w1.y * a.w + w2.x * b.x + w2.y * b.y + w3.x * b.z +
+         w3.y * b.w;
+}
+
+/// One expert's logits for kTokens rows, from piece `first` on.
+template <int kTokens>
+__device__ __forceinline__ void add_pieces(const Router& work, int expert, int first,
+                                           const float* rows, float (&sums)[kTokens]) {
   const auto* weight = reinterpret_cast<const uint4*>(work.weight + expert * work.hidden);
-  const auto* x = reinterpret_cast<const float4*>(row);
-  float sum = 0;
-#pragma unroll 4
-  for (int i = lane; i < work.hidden / 8; i += 32) {
-    const uint4 w = __ldg(weight + i);
-    const float4 a = x[2 * i], b = x[2 * i + 1];
-    const float2 w0 = as_floats(w.x), w1 = as_floats(w.y), w2 = as_floats(w.z), w3 = as_floats(w.w);
-    sum += w0.x * a.x + w0.y * a.y + w1.x * a.z + w1.y * a.w + w2.x * b.x + w2.y * b.y +
-           w3.x * b.z + w3.y * b.w;
+  for (int piece = first + threadIdx.x % 32; piece < work.hidden / 8; piece += 32) {
+    const uint4 w = __ldg(weight + piece);
+#pragma unroll
+    for (int t = 0; t < kTokens; ++t) {
+      const auto* x = reinterpret_cast<const float4*>(rows + t * work.hidden);
+      sums[t] += dot_piece(w, x[2 * piece], x[2 * piece + 1]);
+    }
   }
-  return warp_sum(sum);
+}
+
+template <int kTokens>
+__device__ __forceinline__ void put_logits(const Router& work, int expert,
+                                           const float (&sums)[kTokens],
+                                           float (*logits)[kMostRouterExperts]) {
+#pragma unroll
+  for (int t = 0; t < kTokens; ++t) {
+    const float sum = warp_sum(sums[t]);
+    if (threadIdx.x % 32 == 0) logits[t][expert] = sum + work.bias[expert];
+  }
 }
 
 /// One warp takes the largest again and again; the lower expert wins a tie.
 __device__ void choose(const Router& work, std::int64_t token, const float* logits) {
   constexpr int kPerLane = kMostRouterExperts / 32;
-  const int lane = threadIdx.x;
+  const int lane = threadIdx.x % 32;
   float mine[kPerLane];
 #pragma unroll
   for (int k = 0; k < kPerLane; ++k) {
@@ -112,34 +163,14 @@ __device__ void choose(const Router& work, std::int64_t token, const float* logi
   }
 }
 
-__device__ void route_token(const Router& work, float* row) {
-  __shared__ float partial[kWarps];
-  __shared__ float logits[kMostRouterExperts];
-  const std::int64_t token = blockIdx.x;
-  normalise(work, token, row, partial);
-  __syncthreads();
-  for (int e = threadIdx.x / 32; e < work.num_experts; e += kWarps) {
-    const float logit = dot(work, e, row);
-    if (threadIdx.x % 32 == 0) logits[e] = logit + work.bias[e];
-  }
-  __syncthreads();
-  if (threadIdx.x < 32) choose(work, token, logits);
-}
-
-/// One warp: where `expert` begins, and its picks in their order.
-__device__ void deal_expert(const Deal& work, int expert) {
+/// One warp: where `expert` begins, and its picks in their order, out of shared memory.
+__device__ void deal_expert(const Deal& work, const std::int32_t* chosen, int picks, int expert) {
   const int lane = threadIdx.x % 32;
-  const int picks = static_cast<int>(work.num_tokens) * work.experts_per_token;
   int before = 0, own = 0;
-  for (int i = lane; i < picks; i += 32) {
-    const int e = work.chosen[i];
-    before += e >= 0 && e < expert ? 1 : 0;
-    own += e == expert ? 1 : 0;
-  }
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) {
-    before += __shfl_xor_sync(kAll, before, offset);
-    own += __shfl_xor_sync(kAll, own, offset);
+  for (int first = 0; first < picks; first += 32) {
+    const int e = first + lane < picks ? chosen[first + lane] : -1;
+    before += __popc(__ballot_sync(kAll, e >= 0 && e < expert));
+    own += __popc(__ballot_sync(kAll, e == expert));
   }
   if (lane == 0) {
     work.first_slot[expert] = before;
@@ -148,7 +179,7 @@ __device__ void deal_expert(const Deal& work, int expert) {
   int slot = before;
   for (int first = 0; first < picks && own > 0; first += 32) {
     const int i = first + lane;
-    const bool hit = i < picks && work.chosen[i] == expert;
+    const bool hit = i < picks && chosen[i] == expert;
     const unsigned hits = __ballot_sync(kAll, hit);
     if (hit) {
       const int at = slot + __popc(hits & ((1u << lane) - 1));
@@ -160,35 +191,90 @@ __device__ void deal_expert(const Deal& work, int expert) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 2) route_kernel(const Router work) {
-  extern __shared__ __align__(16) float row[];
+/// Tokens that a block of many takes at a time.
+constexpr int kTogether = 8;
+
+__global__ void __launch_bounds__(kThreads, 1) route_kernel(const Router work) {
+  extern __shared__ __align__(16) float rows[];
+  __shared__ float partial[kWarps];
+  __shared__ float logits[kTogether][kMostRouterExperts];
+  const int warp = threadIdx.x / 32;
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
-  route_token(work, row);
+  for (std::int64_t first = std::int64_t{blockIdx.x} * kTogether; first < work.num_tokens;
+       first += std::int64_t{gridDim.x} * kTogether) {
+    normalise<kTogether>(work, first, rows, partial);
+    __syncthreads();
+    for (int expert = warp; expert < work.num_experts; expert += kWarps) {
+      float sums[kTogether] = {};
+      add_pieces(work, expert, 0, rows, sums);
+      put_logits(work, expert, sums, logits);
+    }
+    __syncthreads();
+    if (warp < kTogether && first + warp < work.num_tokens) {
+      choose(work, first + warp, logits[warp]);
+    }
+  }
 }
 
-__global__ void __launch_bounds__(kThreads)
+/// The token of this block.
+__device__ __forceinline__ void route_one(const Router& work, const Ahead& ahead, float* row) {
+  __shared__ float partial[kWarps];
+  __shared__ float logits[1][kMostRouterExperts];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  normalise<1>(work, blockIdx.x, row, partial);
+  __syncthreads();
+  float sums[1] = {};
+  const auto* x = reinterpret_cast<const float4*>(row);
+#pragma unroll
+  for (int k = 0; k < kAheadPieces; ++k) {
+    const int piece = lane + 32 * k;
+    if (piece < work.hidden / 8) {
+      sums[0] += dot_piece(ahead.weight[k], x[2 * piece], x[2 * piece + 1]);
+    }
+  }
+  if (warp < work.num_experts) {
+    add_pieces(work, warp, 32 * kAheadPieces, row, sums);
+    put_logits(work, warp, sums, logits);
+  }
+  for (int expert = warp + kWarps; expert < work.num_experts; expert += kWarps) {
+    float more[1] = {};
+    add_pieces(work, expert, 0, row, more);
+    put_logits(work, expert, more, logits);
+  }
+  __syncthreads();
+  if (warp == 0) choose(work, blockIdx.x, logits[0]);
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
     route_and_deal_kernel(const Router work, const Deal dealt, std::int32_t* finished) {
-  extern __shared__ __align__(16) float row[];
+  extern __shared__ __align__(16) float rows[];
   __shared__ bool last;
+  __shared__ std::int32_t chosen[kMostDealtTokens * kMostExpertsPerToken];
+  const Ahead ahead = load_ahead(work);
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
-  route_token(work, row);
+  route_one(work, ahead, rows);
   if (threadIdx.x < 32) __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    last = atomicAdd(finished, 1) == static_cast<int>(gridDim.x) - 1;
+    last = gridDim.x == 1 || atomicAdd(finished, 1) == static_cast<int>(gridDim.x) - 1;
     if (last) *finished = 0;
   }
   __syncthreads();
   if (!last) return;
   __threadfence();
-  for (int e = threadIdx.x / 32; e < dealt.num_experts; e += kWarps) deal_expert(dealt, e);
+  const int picks = static_cast<int>(dealt.num_tokens) * dealt.experts_per_token;
+  for (int i = threadIdx.x; i < picks; i += kThreads) chosen[i] = dealt.chosen[i];
+  __syncthreads();
+  for (int e = threadIdx.x / 32; e < dealt.num_experts; e += kWarps) {
+    deal_expert(dealt, chosen, picks, e);
+  }
 }
 
 /// Many picks: a block per expert. Threads count their own stretch, so order is kept.
 __global__ void __launch_bounds__(kThreads) deal_kernel(const Deal work) {
-  __shared__ int own_of[kThreads];
+  __shared__ int own_of[kWarps];
   __shared__ int before_all;
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
@@ -205,11 +291,19 @@ __global__ void __launch_bounds__(kThreads) deal_kernel(const Deal work) {
     before += e >= 0 && e < expert ? 1 : 0;
     own += e == expert ? 1 : 0;
   }
-  own_of[threadIdx.x] = own;
-  atomicAdd(&before_all, before);
+  int up_to = own;  // own picks of this thread and those before it in its warp
+#pragma unroll
+  for (int offset = 1; offset < 32; offset *= 2) {
+    const int other = __shfl_up_sync(kAll, up_to, offset);
+    if (static_cast<int>(threadIdx.x % 32) >= offset) up_to += other;
+  }
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) before += __shfl_xor_sync(kAll, before, offset);
+  if (threadIdx.x % 32 == 31) own_of[threadIdx.x / 32] = up_to;
+  if (threadIdx.x % 32 == 0) atomicAdd(&before_all, before);
   __syncthreads();
-  int slot = before_all;
-  for (int t = 0; t < static_cast<int>(threadIdx.x); ++t) slot += own_of[t];
+  int slot = before_all + up_to - own;
+  for (int w = 0; w < static_cast<int>(threadIdx.x / 32); ++w) slot += own_of[w];
   if (threadIdx.x == 0) work.first_slot[expert] = slot;
   if (threadIdx.x == kThreads - 1 && expert == work.num_experts - 1) {
     work.first_slot[work.num_experts] = slot + own;
@@ -229,17 +323,20 @@ void check_shape(const Router& work) {
         "more experts than the router was made for");
 }
 
-Shape shape_of(const Router& work) {
-  return {.grid = dim3(static_cast<unsigned>(work.num_tokens)),
-          .block = dim3(kThreads),
-          .shared_bytes = static_cast<std::size_t>(work.hidden) * sizeof(float)};
-}
-
 }  // namespace
 
 void route(const Router& work, const Launch& how) {
   check_shape(work);
-  launch(route_kernel, shape_of(work), how, work);
+  const auto shared = static_cast<std::size_t>(kTogether * work.hidden) * sizeof(float);
+  const auto kernel = route_kernel;
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared)));
+  const std::int64_t groups = (work.num_tokens + kTogether - 1) / kTogether;
+  launch(kernel,
+         {.grid = dim3(static_cast<unsigned>(std::min<std::int64_t>(groups, work.num_sms))),
+          .block = dim3(kThreads),
+          .shared_bytes = shared},
+         how, work);
 }
 
 void deal(const Deal& work, const Launch& how) {
@@ -252,7 +349,11 @@ void route_and_deal(const Router& work, const Deal& dealt, std::int32_t* finishe
                     const Launch& how) {
   check_shape(work);
   check(work.num_tokens <= kMostDealtTokens, "too many tokens to deal in one launch");
-  launch(route_and_deal_kernel, shape_of(work), how, work, dealt, finished);
+  launch(route_and_deal_kernel,
+         {.grid = dim3(static_cast<unsigned>(work.num_tokens)),
+          .block = dim3(kThreads),
+          .shared_bytes = static_cast<std::size_t>(work.hidden) * sizeof(float)},
+         how, work, dealt, finished);
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -23,6 +23,7 @@ struct Router {
   const std::int32_t* real_tokens = nullptr;  // on the device: rows from there on are padding
   int num_experts = 0;
   int experts_per_token = 0;
+  int num_sms = 132;
 
   __nv_bfloat16* normed = nullptr;  // [tokens, normed_stride]
   std::int64_t normed_stride = 0;

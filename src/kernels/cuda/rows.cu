@@ -11,7 +11,10 @@
 namespace gauntlet::kernels::cuda {
 namespace {
 
-constexpr int kNormThreads = 256;
+/// Many threads answer soonest; of many rows, small blocks fill the GPU better.
+constexpr int kFewRowsThreads = 768;
+constexpr int kManyRowsThreads = 256;
+constexpr std::int64_t kFewRows = 256;
 constexpr int kCopyThreads = 128;
 
 __device__ __forceinline__ float4 as_floats(uint2 four) {
@@ -37,8 +40,8 @@ __global__ void __launch_bounds__(kCopyThreads) embed_kernel(const Embed work) {
 }
 
 /// kFours: of a row, per thread.
-template <int kFours>
-__global__ void __launch_bounds__(kNormThreads, 4) norm_kernel(const Norm work) {
+template <int kNormThreads, int kFours>
+__global__ void __launch_bounds__(kNormThreads, 1024 / kNormThreads) norm_kernel(const Norm work) {
   __shared__ float partial[kNormThreads / 32];
   const int fours = static_cast<int>(work.hidden / 4);
   const std::int64_t out_row = blockIdx.x;
@@ -100,11 +103,19 @@ void embed(const Embed& work, const Launch& how) {
 
 void norm(const Norm& work, const Launch& how) {
   check(work.hidden % 4 == 0 && work.hidden <= kWidestNorm, "a row is too wide for the norm");
-  const Shape shape{.grid = dim3(static_cast<unsigned>(work.num_tokens)),
-                    .block = dim3(kNormThreads)};
-  if (work.hidden <= 4 * kNormThreads) return launch(norm_kernel<1>, shape, how, work);
-  if (work.hidden <= 12 * kNormThreads) return launch(norm_kernel<3>, shape, how, work);
-  launch(norm_kernel<8>, shape, how, work);
+  const auto run = [&](auto kernel, int threads) {
+    launch(kernel,
+           {.grid = dim3(static_cast<unsigned>(work.num_tokens)),
+            .block = dim3(static_cast<unsigned>(threads))},
+           how, work);
+  };
+  if (work.num_tokens <= kFewRows && work.hidden <= 4 * kFewRowsThreads) {
+    run(norm_kernel<kFewRowsThreads, 1>, kFewRowsThreads);
+  } else if (work.hidden <= 12 * kManyRowsThreads) {
+    run(norm_kernel<kManyRowsThreads, 3>, kManyRowsThreads);
+  } else {
+    run(norm_kernel<kManyRowsThreads, 8>, kManyRowsThreads);
+  }
 }
 
 void gather(const Gather& work, const Launch& how) {
