@@ -38,6 +38,7 @@ class FakeExecutor final : public Executor {
   const Plan& plan() const override { return plan_; }
   KvPool& kv() override { return kv_; }
   std::int64_t max_batch_tokens() const override { return max_batch_tokens_; }
+  void watch(LayerProbe*) override {}
   StepTraffic last_traffic() const override {
     return {.dense_bytes = 1000, .expert_bytes = 100, .kv_bytes = 10};
   }

@@ -70,6 +70,7 @@ class CudaExecutor final : public Executor {
   std::int64_t max_batch_tokens() const override { return sizes_.tokens; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
+  void watch(LayerProbe* probe) override { probe_ = probe; }
 
   Ticket submit(std::vector<BatchItem> items) override {
     check(!pending_, "a step was submitted before the last one was collected");
@@ -116,6 +117,7 @@ class CudaExecutor final : public Executor {
   PinnedMemory slots_;  // a copy of the step's first_slot
   Forward forward_;
   GraphCache graphs_;
+  LayerProbe* probe_ = nullptr;
   std::optional<std::vector<BatchItem>> pending_;
   std::vector<Part> parts_;
   std::vector<ItemResult> results_;
@@ -254,7 +256,7 @@ void CudaExecutor::start(const Part& part) {
   last_shape_ = shape;
   const auto work = [&](cudaStream_t stream) {
     inputs_.upload(shape, stream);
-    forward_.run(shape, inputs_.on_device(shape), stream);
+    forward_.run(shape, inputs_.on_device(shape), stream, probe_);
     cuda_check(cudaMemcpyAsync(slots_.data(), buffers_.first_slot,
                                static_cast<std::size_t>(slot_bytes()), cudaMemcpyDeviceToHost,
                                stream));
@@ -265,7 +267,7 @@ void CudaExecutor::start(const Part& part) {
     }
   };
   const bool decode = shape.max_query == 1;
-  if (plan_.cuda->graphs == Graphs::on && decode) {
+  if (plan_.cuda->graphs == Graphs::on && decode && probe_ == nullptr) {
     graphs_.launch(shape, stream_, work);
   } else {
     work(stream_);
