@@ -110,15 +110,18 @@ bool Scheduler::waits_for_leader(const Request& request) const {
   return leader != requests_.end() && !leader->second.prompt_done;
 }
 
-bool Scheduler::admit(Request& request) {
+bool Scheduler::admit(Request& request, std::int64_t& spare) {
+  const std::int64_t idle = cache_.evictable(KvGroup::full);
   const SequenceId sequence = cache_.open(request.tokens);
   const std::int64_t computed = pool_.length(sequence);
   const std::int64_t needed =
-      pool_.pages_needed(sequence, KvGroup::full, std::ssize(request.tokens) - computed);
-  if (!running_.empty() && needed > spare_pages()) {
+      pool_.pages_needed(sequence, KvGroup::full, std::ssize(request.tokens) - computed) + idle -
+      cache_.evictable(KvGroup::full);
+  if (!running_.empty() && needed > spare) {
     cache_.close(sequence);
     return false;
   }
+  spare -= needed + 1;
   if (!request.was_admitted) {
     --num_queued_;
     request.reused = computed;
@@ -138,14 +141,17 @@ void Scheduler::admit() {
   if (is_fixed && !running_.empty()) return;
   const std::int64_t most =
       is_fixed ? std::min(config_.fixed_batch, config_.max_running) : config_.max_running;
-  std::int64_t wanted = 0;
-  for (const Request* request : running_) wanted += request->left();
+  std::int64_t spare = spare_pages();
+  std::int64_t wanted = 0;  // by prompts; requests that decode take turns when they are too many
+  for (const Request* request : running_) {
+    if (request->left() > 1) wanted += request->left();
+  }
   for (auto next = waiting_.begin(); next != waiting_.end() && num_running() < most;) {
     if (!is_fixed && wanted >= config_.max_step_tokens) return;
     Request& request = **next++;
     if (waits_for_leader(request)) continue;
     // Nobody overtakes one that does not fit: it would wait for ever.
-    if (!admit(request)) return;
+    if (!admit(request, spare)) return;
     wanted += request.left();
   }
 }
@@ -176,7 +182,9 @@ std::vector<Scheduler::Share> Scheduler::share_budget() const {
   }
   if (std::ssize(decoding) > budget - kept) {
     // Those that had to wait longest; among equals the rank decides.
-    std::ranges::stable_sort(decoding, {}, &Request::last_step);
+    std::ranges::sort(decoding, [](const Request* a, const Request* b) {
+      return a->last_step != b->last_step ? a->last_step < b->last_step : ByRank()(a, b);
+    });
     decoding.resize(static_cast<std::size_t>(budget - kept));
   }
   for (Request* request : decoding) shares.push_back({request, 1});

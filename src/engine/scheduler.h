@@ -127,7 +127,8 @@ class Scheduler {
 
   std::vector<RequestId> expire(double now_s);
   void admit();
-  bool admit(Request& request);
+  /// `spare` pages may go to newcomers; this one takes its part.
+  bool admit(Request& request, std::int64_t& spare);
   std::int64_t spare_pages() const;
   bool waits_for_leader(const Request& request) const;
   std::vector<Share> share_budget() const;
