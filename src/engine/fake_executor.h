@@ -60,6 +60,9 @@ class FakeExecutor final : public Executor {
       results.push_back(take(item));
     }
     check(tokens <= max_batch_tokens_, "a step carries too many tokens");
+    for (const BatchItem& item : steps.back().items) {
+      kv_.commit(item.sequence, std::ssize(item.tokens));
+    }
     return results;
   }
 
@@ -122,7 +125,6 @@ class FakeExecutor final : public Executor {
       result.token = sample(logits, item.sampling, item.allowed);
       if (item.want == Want::logits) result.logits = std::move(logits);
     }
-    kv_.commit(item.sequence, std::ssize(item.tokens));
     return result;
   }
 

@@ -106,6 +106,9 @@ std::int64_t Scheduler::spare_pages() const {
 }
 
 bool Scheduler::waits_for_leader(const Request& request) const {
+  if (config_.batching == Batching::fixed || config_.prefix_caching == PrefixCaching::off) {
+    return false;
+  }
   const auto leader = requests_.find(request.leader);
   return leader != requests_.end() && !leader->second.prompt_done;
 }
