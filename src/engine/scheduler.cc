@@ -28,6 +28,10 @@ Scheduler::Scheduler(KvPool& pool, const SchedulerConfig& config)
   config_.max_running = std::min(config.max_running, pool.config().sliding_pages / per_sequence);
 }
 
+Scheduler::~Scheduler() {
+  for (const Request* request : running_) cache_.close(request->sequence);
+}
+
 std::int64_t Scheduler::capacity() const {
   return pool_.config().full_pages * pool_.config().page_tokens;
 }

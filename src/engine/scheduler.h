@@ -67,6 +67,9 @@ class Scheduler {
  public:
   /// The pool outlives the scheduler.
   Scheduler(KvPool& pool, const SchedulerConfig& config);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
 
   /// Positions that one request can have at most.
   std::int64_t capacity() const;

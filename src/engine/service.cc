@@ -15,8 +15,6 @@ double steady_now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
-
 SchedulerConfig within(SchedulerConfig config, const Executor& executor) {
   config.max_step_tokens = std::min(config.max_step_tokens, executor.max_batch_tokens());
   return config;
@@ -34,36 +32,11 @@ std::int64_t Service::capacity() const {
   return std::min(executor_.config().max_positions, scheduler_.capacity());
 }
 
-Expected<void> Service::check_request(const ServiceRequest& request) const {
-  const model::ModelConfig& config = executor_.config();
-  if (request.prompt.empty()) return wrong_use("the prompt has no tokens: give at least one");
-  if (std::ssize(request.prompt) > capacity()) {
-    return wrong_use(fmt::format("the prompt has {} tokens, but at most {} fit: shorten it",
-                                 request.prompt.size(), capacity()));
-  }
-  const auto is_unknown = [&](std::int32_t id) { return id < 0 || id >= config.vocab; };
-  const auto unknown = std::ranges::find_if(request.prompt, is_unknown);
-  if (unknown != request.prompt.end()) {
-    return wrong_use(fmt::format("token {} of the prompt is not in the vocabulary (0 to {})",
-                                 *unknown, config.vocab - 1));
-  }
-  if (request.max_tokens < 1) {
-    return wrong_use(fmt::format("at least 1 token must be made, not {}", request.max_tokens));
-  }
-  if (request.num_choices < 1 || request.num_choices > scheduler_config_.max_queue) {
-    return wrong_use(fmt::format("the number of choices is between 1 and {}, not {}",
-                                 scheduler_config_.max_queue, request.num_choices));
-  }
-  if (request.top_log_probs < 0 || request.top_log_probs > config.vocab) {
-    return wrong_use(fmt::format("between 0 and {} log-probabilities can be shown, not {}",
-                                 config.vocab, request.top_log_probs));
-  }
-  if (auto valid = validate(request.adjustments, config.vocab); !valid) return valid;
-  return validate(request.sampling);
-}
-
 Expected<RequestId> Service::submit(ServiceRequest request, RequestEvents events) {
-  if (auto valid = check_request(request); !valid) return valid.error();
+  const RequestLimits limits{.vocab = executor_.config().vocab,
+                             .positions = capacity(),
+                             .choices = scheduler_config_.max_queue};
+  if (auto valid = validate(request, limits); !valid) return valid.error();
   const auto shared = std::make_shared<const ServiceRequest>(std::move(request));
   const auto shared_events = std::make_shared<const RequestEvents>(std::move(events));
   const std::int64_t prompt_tokens = std::ssize(shared->prompt);
@@ -170,6 +143,15 @@ bool Service::step() {
   return tokens > 0 || !plan.expired.empty();
 }
 
+std::vector<std::uint32_t> Service::allowed(RequestId id) const {
+  const ServiceRequest& request = *choices_.at(id).request;
+  if (!request.allowed) return {};
+  auto mask = request.allowed(scheduler_.tokens(id).subspan(request.prompt.size()));
+  check(mask.empty() || std::ssize(mask) * 32 >= executor_.config().vocab,
+        "a request's mask is shorter than the vocabulary");
+  return mask;
+}
+
 BatchItem Service::item_for(const Work& work) const {
   const Choice& choice = choices_.at(work.id);
   const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
@@ -181,7 +163,8 @@ BatchItem Service::item_for(const Work& work) const {
   return {.sequence = work.sequence,
           .tokens = {tokens.begin(), tokens.end()},
           .want = want,
-          .sampling = choice.sampling};
+          .sampling = choice.sampling,
+          .allowed = work.is_last ? allowed(work.id) : std::vector<std::uint32_t>()};
 }
 
 std::vector<ItemResult> Service::run(const std::vector<Work>& work) {
@@ -210,7 +193,7 @@ std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) 
   return outcomes;
 }
 
-TokenEvent Service::choose(Choice& choice, ItemResult result) const {
+TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) const {
   TokenEvent event{
       .choice = choice.index, .token = result.token, .log_probability = result.log_probability};
   if (event.token == kNoChoice || result.logits.empty()) return event;
@@ -218,9 +201,9 @@ TokenEvent Service::choose(Choice& choice, ItemResult result) const {
     event.top = top_log_probs(result.logits, choice.request->top_log_probs);
   }
   if (!choice.seen) return event;
-  std::vector<float> logits = result.logits;
-  choice.seen->adjust(choice.request->adjustments, logits);
-  event.token = sample(logits, choice.sampling, {});
+  std::vector<float> adjusted = result.logits;
+  choice.seen->adjust(choice.request->adjustments, adjusted);
+  event.token = sample(adjusted, choice.sampling, allowed(id));
   if (event.token == kNoChoice) return event;
   event.log_probability = log_probability(result.logits, event.token);
   choice.seen->add_output(event.token);
@@ -240,7 +223,7 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
 
 void Service::deliver(RequestId id, ItemResult result) {
   Choice& choice = choices_.at(id);
-  const TokenEvent event = choose(choice, std::move(result));
+  const TokenEvent event = choose(id, choice, std::move(result));
   if (event.token == kNoChoice) {
     return end(id, FinishReason::failed,
                fmt::format("{} left no token to choose at position {}", executor_.config().name,

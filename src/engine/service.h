@@ -12,52 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/adjustments.h"
 #include "engine/executor.h"
-#include "engine/generator.h"
 #include "engine/scheduler.h"
+#include "engine/service_request.h"
 
 namespace gauntlet::engine {
-
-struct ServiceRequest {
-  std::vector<std::int32_t> prompt;
-  std::int64_t max_tokens = 256;
-  SamplingParams sampling;  // its step is set for each token
-  Adjustments adjustments;
-  std::vector<std::int32_t> stop_ids;
-  EndOfSequence end_of_sequence = EndOfSequence::ends;
-  int num_choices = 1;  // the first draws with the seed, each other with one made of it
-  int top_log_probs = 0;
-  int priority = 0;
-};
-
-struct TokenEvent {
-  int choice = 0;
-  std::int32_t token = -1;
-  float log_probability = 0;      // before temperature and adjustments
-  std::vector<TokenLogProb> top;  // as many as asked for
-};
-
-struct FinishEvent {
-  int choice = 0;
-  FinishReason reason = FinishReason::length;
-  std::string error;  // one sentence where it expired or failed
-  std::int64_t prompt_tokens = 0;
-  std::int64_t reused_tokens = 0;  // of those, from the prefix cache
-  std::int64_t output_tokens = 0;
-  double queue_s = 0;    // until its first step
-  double prefill_s = 0;  // from there to its first token
-  double decode_s = 0;   // from there to its end
-};
-
-enum class Verdict { go_on, stop };
-
-/// Called by the engine thread, so they are quick. A stop string is the caller's to find: its
-/// verdict ends the choice with FinishReason::stop.
-struct RequestEvents {
-  std::function<Verdict(const TokenEvent&)> on_token;
-  std::function<void(const FinishEvent&)> on_finish;  // once per choice, its last event
-};
 
 struct ServiceConfig {
   SchedulerConfig scheduler;
@@ -116,14 +75,14 @@ class Service {
     std::string error;  // empty: there is a result
   };
 
-  Expected<void> check_request(const ServiceRequest& request) const;
   std::int64_t capacity() const;
+  std::vector<std::uint32_t> allowed(RequestId id) const;
   void take_inbox();
   BatchItem item_for(const Work& work) const;
   std::vector<ItemResult> run(const std::vector<Work>& work);
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
   void deliver(RequestId id, ItemResult result);
-  TokenEvent choose(Choice& choice, ItemResult result) const;
+  TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
   std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
                                      Verdict verdict) const;
   void end(RequestId id, FinishReason reason, std::string error = "");

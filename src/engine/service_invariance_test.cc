@@ -21,7 +21,7 @@ std::vector<ServiceRequest> sixteen(std::int64_t vocab) {
   std::vector<ServiceRequest> requests;
   const Random random(5);
   for (std::uint64_t i = 0; i < 16; ++i) {
-    ServiceRequest request{.max_tokens = static_cast<std::int64_t>(8 + i),
+    ServiceRequest request{.max_tokens = static_cast<std::int64_t>(8 + 3 * i),
                            .end_of_sequence = EndOfSequence::ignored};
     for (std::uint64_t t = 0; t < 5 + i * 4; ++t) {
       const std::uint64_t stream = t < 20 ? i % 3 : i;
@@ -51,7 +51,7 @@ void expect_same_alone_and_in_company(const std::function<std::unique_ptr<Execut
     alone.push_back(heard.tokens[0]);
     ASSERT_EQ(std::ssize(alone.back()), request.max_tokens);
   }
-  std::int64_t hits = 0;
+  SchedulerStats all;
   for (const SchedulerConfig& config : configs) {
     Service service(*executor, {.scheduler = config});
     std::vector<Heard> heard(requests.size());
@@ -63,9 +63,11 @@ void expect_same_alone_and_in_company(const std::function<std::unique_ptr<Execut
     for (std::size_t i = 0; i < requests.size(); ++i) {
       EXPECT_EQ(heard[i].tokens[0], alone[i]) << "request " << i;
     }
-    hits += service.stats().scheduler.prefix_hits;
+    all.prefix_hits += service.stats().scheduler.prefix_hits;
+    all.preemptions += service.stats().scheduler.preemptions;
   }
-  EXPECT_GT(hits, 0) << "the common beginnings were never shared";
+  EXPECT_GT(all.prefix_hits, 0) << "the common beginnings were never shared";
+  EXPECT_GT(all.preemptions, 0) << "there was room for all";
 }
 
 const std::vector<SchedulerConfig> kConfigs = {
@@ -93,7 +95,8 @@ TEST(ServiceInvariance, tokens_are_the_same_alone_and_in_company_on_the_cpu) {
       model::load_model(std::string(GAUNTLET_SOURCE_DIR) + "/models/gauntlet-tiny").value();
   const auto make = [&] {
     return std::move(
-        make_cpu_executor(weights, {.max_sequences = 16, .max_batch_tokens = 128}).value());
+        make_cpu_executor(weights, {.max_sequences = 16, .max_tokens = 64, .max_batch_tokens = 128})
+            .value());
   };
   expect_same_alone_and_in_company(make, weights.config.vocab, {kConfigs[0], kConfigs[2]});
 }

@@ -104,6 +104,41 @@ TEST_F(Services, penalties_keep_a_request_from_repeating_itself) {
   EXPECT_EQ(repetition.tokens[0], (Ids{9, 9})) << "a positive logit stays above 0";
 }
 
+TEST_F(Services, draw_only_what_a_mask_allows_and_a_broken_mask_ends_its_request) {
+  const auto only = [](std::int32_t token) {
+    std::vector<std::uint32_t> mask(16, 0);
+    mask[token / 32] = 1u << (token % 32);
+    return mask;
+  };
+  const auto in_turn = [&](std::span<const std::int32_t> output) {
+    return only(100 + static_cast<std::int32_t>(output.size()));
+  };
+  Heard masked, adjusted, broken, plain;
+  submit(masked, {.prompt = {1}, .max_tokens = 3, .allowed = in_turn});
+  submit(
+      adjusted,
+      {.prompt = {1}, .max_tokens = 3, .adjustments = {.presence_penalty = 1}, .allowed = in_turn});
+  submit(broken, {.prompt = {1}, .allowed = [](auto) { return std::vector<std::uint32_t>(1); }});
+  submit(plain, {.prompt = {1}, .max_tokens = 3});
+  drain();
+  EXPECT_EQ(masked.tokens[0], (Ids{100, 101, 102}));
+  EXPECT_EQ(adjusted.tokens[0], (Ids{100, 101, 102}));
+  EXPECT_EQ(broken.reason(), FinishReason::failed);
+  EXPECT_EQ(plain.tokens[0], (Ids{2, 3, 4}));
+}
+
+TEST(Service, gives_all_pages_back_when_it_goes_in_the_middle) {
+  FakeExecutor executor(small_config(), 32);
+  for (const PrefixCaching caching : {PrefixCaching::on, PrefixCaching::off}) {
+    Service service(executor, {.scheduler = {.prefix_caching = caching}});
+    ASSERT_TRUE(service.submit({.prompt = Ids(40, 3)}, {}));
+    service.step();
+  }
+  EXPECT_EQ(executor.kv().num_sequences(), 0);
+  EXPECT_EQ(executor.kv().free_pages(KvGroup::full), 1000);
+  EXPECT_EQ(executor.kv().free_pages(KvGroup::sliding), 1000);
+}
+
 TEST_F(Services, choices_share_the_prompt_and_draw_with_seeds_of_their_own) {
   executor.next = [](const auto& history) { return static_cast<std::int32_t>(history.size()); };
   Heard heard;
