@@ -4,9 +4,9 @@
 // executor keeps the bytes.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace gauntlet::engine {
@@ -90,7 +90,7 @@ class KvPool {
 
   KvPoolConfig config_;
   Group groups_[kNumKvGroups];
-  std::map<SequenceId, Sequence> sequences_;
+  std::unordered_map<SequenceId, Sequence> sequences_;
   SequenceId next_ = 1;
   std::vector<PageCopy> copies_;
 };

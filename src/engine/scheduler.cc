@@ -145,7 +145,7 @@ bool Scheduler::admit(Request& request, std::int64_t& spare) {
 
 void Scheduler::admit() {
   const bool is_fixed = config_.batching == Batching::fixed;
-  if (is_fixed && !running_.empty()) return;
+  if (waiting_.empty() || (is_fixed && !running_.empty())) return;
   const std::int64_t most =
       is_fixed ? std::min(config_.fixed_batch, config_.max_running) : config_.max_running;
   std::int64_t spare = spare_pages();
