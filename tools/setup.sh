@@ -41,12 +41,12 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-install_node_modules() {  # folder, a package that is there once it was installed
-  [ -d "$1/node_modules/$2" ] && return
+install_node_modules() {  # folder
+  [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ] && return
   echo "setup: installing the npm packages of $1"
   npm ci --prefix "$1" --no-audit --no-fund --silent
 }
 if [ "$job" = test ]; then
-  install_node_modules tests/browser playwright-core
-  install_node_modules tests/tokens tiktoken
+  install_node_modules tests/browser
+  install_node_modules tests/tokens
 fi
