@@ -258,6 +258,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"bench --no-ceilings --context 4000 --decode 128 --prefill 1", "4096 positions"},
         WrongUse{"bench --no-ceilings --batch 0", "--batch"},
         WrongUse{"bench --activations f32,f64", "'f64' is not one of f32"},
+        WrongUse{"bench --no-ceilings --breakdown", "--breakdown traces a GPU"},
+        WrongUse{"generate --prompt a --kv-dtype fp8", "f32 or bf16, not fp8"},
         WrongUse{"chat --effort huge", "'huge' is not one of low"},
         WrongUse{"chat --temperature -1", "a temperature is 0 or more"}),
     test_name);

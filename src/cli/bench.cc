@@ -309,6 +309,10 @@ int bench(const Options& options, const Context& context) {
   const auto backend = choose_backend(options.engine);
   if (!backend) return report_error(backend.error());
   const bool gpu = *backend == engine::Backend::cuda;
+  if (options.breakdown && !gpu) {
+    return report_error(
+        {"--breakdown traces a GPU, and this would run on the CPU", ErrorKind::wrong_use});
+  }
   std::optional<lab::Ceilings> ceilings;
   const MachineInfo machine = read_machine(gpu);
   if (!options.no_limit) {

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "core/check.h"
-#include "core/random.h"
 #include "engine/cuda/forward.h"
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/sizing.h"
@@ -40,10 +39,6 @@ struct Part {
   std::vector<LogitRow> rows;
 };
 
-int pages_of(std::int64_t positions) {
-  return static_cast<int>((positions + kPageTokens - 1) / kPageTokens);
-}
-
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(Plan plan, DeviceModel model, const KvPoolConfig& pool, const BufferSizes& sizes,
@@ -72,13 +67,11 @@ class CudaExecutor final : public Executor {
   Ticket submit(std::vector<BatchItem> items) override {
     check(!pending_, "a step was submitted before the last one was collected");
     pending_ = std::move(items);
-    kv_.copy(pool_.take_copies(), stream_);
-    parts_ = cut(*pending_);
-    results_.assign(pending_->size(), {});
-    // All parts but the last are waited for here: they share buffers with the next.
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      start(parts_[p]);
-      if (p + 1 < parts_.size()) finish(parts_[p]);
+    try {
+      begin();
+    } catch (...) {
+      pending_.reset();  // a faulty step is not under way: the next one can come
+      throw;
     }
     return ++ticket_;
   }
@@ -95,6 +88,17 @@ class CudaExecutor final : public Executor {
   std::int64_t slot_bytes() const {
     return model_.config.num_layers * (model_.config.num_experts + 1) *
            static_cast<std::int64_t>(sizeof(std::int32_t));
+  }
+  /// Starts the pending step. All parts but the last are waited for: they share buffers with the
+  /// next.
+  void begin() {
+    kv_.copy(pool_.take_copies(), stream_);
+    parts_ = cut(*pending_);
+    results_.assign(pending_->size(), {});
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      start(parts_[p]);
+      if (p + 1 < parts_.size()) finish(parts_[p]);
+    }
   }
   std::vector<Part> cut(const std::vector<BatchItem>& items) const;
   void describe(Part& part) const;
@@ -150,7 +154,7 @@ void CudaExecutor::describe(Part& part) const {
     const std::int64_t end = pool_.length(item.sequence) + count;
     check(end <= std::ssize(pool_.table(item.sequence, KvGroup::full)) * kPageTokens,
           "a batch item's positions were not reserved");
-    pages = std::max(pages, pages_of(end));
+    pages = std::max(pages, static_cast<int>(pages_of(end)));
     shape.max_query = std::max(shape.max_query, count);
     shape.greedy = shape.greedy && item.sampling.temperature == 0 && item.allowed.empty();
     shape.targets = shape.targets || !item.targets.empty();
@@ -215,13 +219,11 @@ void CudaExecutor::fill(const Part& part) {
           real && !item->targets.empty() ? item->targets[static_cast<std::size_t>(t)] : -1;
       at.params[row] = {};
       if (real && item->sampling.temperature > 0) {
-        const std::uint64_t bits =
-            Random(item->sampling.seed).bits(static_cast<std::uint64_t>(item->sampling.step));
         at.params[row] = {.temperature = item->sampling.temperature,
                           .top_p = item->sampling.top_p,
                           .min_p = item->sampling.min_p,
                           .top_k = item->sampling.top_k,
-                          .point = static_cast<double>(bits >> 11) * 0x1p-53};
+                          .point = draw_point(item->sampling)};
       }
       if (shape.mask_words > 0) {
         std::uint32_t* mask = at.allowed + std::int64_t{row} * shape.mask_words;
@@ -274,7 +276,6 @@ void CudaExecutor::start(const Part& part) {
 void CudaExecutor::finish(const Part& part) {
   stream_.wait();
   const auto* choices = reinterpret_cast<const RowChoice*>(choices_.data());
-  const std::size_t kept = std::min<std::size_t>(part.rows.size(), kLogitRows);
   for (std::size_t r = 0; r < part.rows.size(); ++r) {
     const LogitRow& row = part.rows[r];
     ItemResult& result = results_[row.item];
@@ -288,8 +289,7 @@ void CudaExecutor::finish(const Part& part) {
     result.log_probability = choices[r].log_probability;
     if ((*pending_)[row.item].want != Want::logits) continue;
     // The last piece of rows is what is left in the buffer.
-    const std::size_t first =
-        part.rows.size() <= kept ? 0 : (part.rows.size() - 1) / kLogitRows * kLogitRows;
+    const std::size_t first = (part.rows.size() - 1) / kLogitRows * kLogitRows;
     check(r >= first, "logits of too many rows are wanted at once");
     const auto vocab = static_cast<std::size_t>(model_.config.vocab);
     result.logits.resize(vocab);
@@ -329,7 +329,7 @@ Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights
   const model::ModelConfig& shape = weights.config;
   const StepShape largest{.tokens = static_cast<int>(sizing->buffers.tokens),
                           .sequences = static_cast<int>(sizing->buffers.sequences),
-                          .table_stride = pages_of(shape.max_positions),
+                          .table_stride = static_cast<int>(pages_of(shape.max_positions)),
                           .logit_rows = static_cast<int>(sizing->buffers.tokens)};
   StepShape masked = largest;
   masked.logit_rows = masked.sequences;

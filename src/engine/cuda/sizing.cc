@@ -64,12 +64,10 @@ Expected<void> check_shape(const model::ModelConfig& config) {
       config.name, config.head_dim, group, config.hidden, config.intermediate)};
 }
 
-std::int64_t pages(std::int64_t positions) { return (positions + kPageTokens - 1) / kPageTokens; }
-
 /// The pool for so many positions in all, and what it takes.
 std::int64_t size_pool(CudaSizing& sizing, const model::ModelConfig& shape,
                        const CudaExecutorConfig& config, std::int64_t positions) {
-  sizing.pool.full_pages = pages(positions) + config.max_sequences;
+  sizing.pool.full_pages = pages_of(positions) + config.max_sequences;
   return KvMemory::bytes_for(shape, sizing.pool, sizing.plan.kv);
 }
 
@@ -99,8 +97,8 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
                                                               shape.max_positions)},
       .pool = {.page_tokens = kPageTokens,
                .window = shape.sliding_window,
-               .sliding_pages = config.max_sequences * (pages(shape.sliding_window) + 2) +
-                                pages(config.max_batch_tokens)}};
+               .sliding_pages = config.max_sequences * (pages_of(shape.sliding_window) + 2) +
+                                pages_of(config.max_batch_tokens)}};
   std::size_t free_bytes = 0, all_bytes = 0;
   cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes));
   CudaMemory& memory = sizing.plan.memory;
