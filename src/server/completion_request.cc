@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kMaxPrompts = 128;
 constexpr std::size_t kMaxIds = std::size_t{1} << 22;
-constexpr std::int64_t kDefaultMaxTokens = 16;  // OpenAI's
 
 std::vector<Prompt> read_prompts(Fields& fields, std::int64_t vocab) {
   const Json* value = fields.find("prompt");
@@ -72,8 +71,7 @@ ApiResult<CompletionRequest> parse_completion(const Json& body, const RequestSco
   read_model(fields, scope, fault);
   request.prompts = read_prompts(fields, scope.vocab);
   request.params = read_generation_params(fields, scope.vocab);
-  request.params.max_tokens =
-      fields.integer("max_tokens", kMaxTokensRange).value_or(kDefaultMaxTokens);
+  request.params.max_tokens = fields.integer("max_tokens", kMaxTokensRange);
   if (const auto top = fields.integer("logprobs", {0, kMaxTopLogProbs})) {
     request.params.top_log_probs = static_cast<int>(*top);
   }
