@@ -119,11 +119,11 @@ std::shared_ptr<Reply> Api::models(const HttpRequest& request) {
     return make_reply({}, Json{{"object", "list"}, {"data", Json::array({model})}}.dump());
   }
   if (request.target.substr(kOne.size()) == config_.model.name) return make_reply({}, model.dump());
-  return make_reply(ApiError{
-      .status = 404,
-      .message = fmt::format("this model is not served here; '{}' is", config_.model.name),
-      .param = "model",
-      .code = "model_not_found"});
+  return make_reply(
+      ApiError{.status = 404,
+               .message = fmt::format("this model is not served here; '{}' is", config_.model.name),
+               .param = "model",
+               .code = "model_not_found"});
 }
 
 std::shared_ptr<Reply> Api::health(const HttpRequest&) {

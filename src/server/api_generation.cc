@@ -51,11 +51,12 @@ ApiResult<engine::ServiceRequest> Api::service_request(Ids prompt, const Generat
   if (given == 0) return ApiError{.message = param + " has no tokens", .param = param};
   const std::int64_t left = capacity - given;
   if (left < 1 || params.max_tokens.value_or(1) > left) {
-    return ApiError{.message = fmt::format("the prompt has {} tokens and {} more are asked for, but "
-                                           "this model holds {} in all: shorten one of them",
-                                           given, params.max_tokens.value_or(1), capacity),
-                    .param = left < 1 ? param : "max_tokens",
-                    .code = "context_length_exceeded"};
+    return ApiError{
+        .message = fmt::format("the prompt has {} tokens and {} more are asked for, but "
+                               "this model holds {} in all: shorten one of them",
+                               given, params.max_tokens.value_or(1), capacity),
+        .param = left < 1 ? param : "max_tokens",
+        .code = "context_length_exceeded"};
   }
   return engine::ServiceRequest{.prompt = std::move(prompt),
                                 .max_tokens = params.max_tokens.value_or(left),
@@ -75,15 +76,15 @@ std::shared_ptr<Reply> Api::completions(const HttpRequest& request) {
   if (!parsed) return make_reply(parsed.error());
   GenerationParams& params = parsed->params;
   const std::uint64_t seed = params.seed.value_or(chance());
-  GenerationPlan plan{.head = {.kind = AnswerKind::completion,
-                               .id = "cmpl-" + request.id,
-                               .model = config_.model.name,
-                               .created_s = unix_now_s(),
-                               .log_probs = params.top_log_probs ? LogProbs::shown
-                                                                 : LogProbs::omitted,
-                               .stream_usage = params.stream_usage},
-                      .delivery = params.delivery,
-                      .max_pending = config_.max_pending};
+  GenerationPlan plan{
+      .head = {.kind = AnswerKind::completion,
+               .id = "cmpl-" + request.id,
+               .model = config_.model.name,
+               .created_s = unix_now_s(),
+               .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
+               .stream_usage = params.stream_usage},
+      .delivery = params.delivery,
+      .max_pending = config_.max_pending};
   for (Prompt& prompt : parsed->prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
     Ids ids = text ? encode(*text) : std::get<Ids>(std::move(prompt));
@@ -125,15 +126,15 @@ std::shared_ptr<Reply> Api::chat_completions(const HttpRequest& request) {
     if (!mask) return make_reply(ApiError{.message = mask.error().message, .param = param});
     one->allowed = std::move(*mask);
   }
-  GenerationPlan plan{.head = {.kind = AnswerKind::chat,
-                               .id = "chatcmpl-" + request.id,
-                               .model = config_.model.name,
-                               .created_s = unix_now_s(),
-                               .log_probs = params.top_log_probs ? LogProbs::shown
-                                                                 : LogProbs::omitted,
-                               .stream_usage = params.stream_usage},
-                      .delivery = params.delivery,
-                      .max_pending = config_.max_pending};
+  GenerationPlan plan{
+      .head = {.kind = AnswerKind::chat,
+               .id = "chatcmpl-" + request.id,
+               .model = config_.model.name,
+               .created_s = unix_now_s(),
+               .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
+               .stream_usage = params.stream_usage},
+      .delivery = params.delivery,
+      .max_pending = config_.max_pending};
   plan.requests.push_back(std::move(*one));
   plan.make_decoder = [&](int) {
     return make_chat_decoder(*harmony_, decoder_options(params, chance()));

@@ -29,10 +29,7 @@ std::optional<ApiError> failure(const FinishEvent& end) {
 
 ApiError refusal(const Error& error) {
   if (error.kind == ErrorKind::wrong_use) return {.message = error.message};
-  return {.status = 429,
-          .message = error.message,
-          .code = "queue_full",
-          .retry_after_s = 1};
+  return {.status = 429, .message = error.message, .code = "queue_full", .retry_after_s = 1};
 }
 
 }  // namespace

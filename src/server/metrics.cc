@@ -9,8 +9,8 @@ namespace gauntlet::server {
 namespace {
 
 std::vector<double> first_token_bounds() {
-  return {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5,  0.75,
-          1,     2.5,   5,    7.5,  10,   20,   40,   80,  160,  640,  2560};
+  return {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75,
+          1,     2.5,   5,    7.5,  10,   20,   40,   80,  160,  640, 2560};
 }
 
 std::vector<double> token_gap_bounds() {
@@ -19,7 +19,7 @@ std::vector<double> token_gap_bounds() {
 }
 
 std::vector<double> request_time_bounds() {
-  return {0.001, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,   10,
+  return {0.001, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 1,   1.5, 2,   2.5,  5,   10,
           15,    20,   30,   40,  50,  60,  120, 240, 480, 960, 1920, 7680};
 }
 
@@ -154,7 +154,8 @@ std::string render_metrics(const ServerMetrics& metrics, const engine::ServiceSt
              real(stats.num_waiting));
   text.gauge("gauntlet:kv_cache_usage_perc", "Part of the KV cache in use, 1 being all of it.",
              stats.kv_usage);
-  text.counter("gauntlet:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.",
+  text.counter("gauntlet:prefix_cache_queries_total",
+               "Prompt tokens looked up in the prefix cache.",
                real(stats.scheduler.prefix_queries));
   text.counter("gauntlet:prefix_cache_hits_total", "Prompt tokens taken from the prefix cache.",
                real(stats.scheduler.prefix_hits));
