@@ -211,7 +211,7 @@ TEST(Chat, names_the_field_that_is_wrong) {
       {R"("max_tokens": 1, "max_completion_tokens": 2)", "max_tokens"},
       {R"("tool_choice": "auto")", "tool_choice"},
       {tool + R"(, "tool_choice": "never")", "tool_choice"},
-      {tool + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}}})",
+      {tool + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})",
        "tool_choice"},
       {R"("tools": [{"type": "code"}])", "tools[0].type"},
       {R"("tools": [{"type": "function", "function": {"name": "<|end|>"}}])",
