@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
