@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 job=${1:?say what for: build, test or sanitize}
 
 packages=(g++ cmake ninja-build ccache git ca-certificates libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsqlite3-dev libgtest-dev libgmock-dev)
+  libsqlite3-dev libboost1.81-dev libssl-dev libgtest-dev libgmock-dev)
 case $job in
   build) ;;
   test) packages+=(chromium nodejs npm) ;;

@@ -46,6 +46,8 @@ class Service {
   /// that ended already is left alone.
   void cancel(RequestId id);
   ServiceStats stats() const;
+  /// Positions that one request can have at most, prompt and output together. From any thread.
+  std::int64_t capacity() const;
 
   /// From the engine thread alone. False when there was nothing to do.
   bool step();
@@ -75,7 +77,6 @@ class Service {
     std::string error;  // empty: there is a result
   };
 
-  std::int64_t capacity() const;
   std::vector<std::uint32_t> allowed(RequestId id) const;
   void take_inbox();
   BatchItem item_for(const Work& work) const;
