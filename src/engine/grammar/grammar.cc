@@ -70,6 +70,21 @@ bool calls_itself_first(const std::vector<Dfa>& rules) {
   return false;
 }
 
+/// The rules that may start where this one does, itself included.
+std::size_t nested_starts(const std::vector<Dfa>& rules, RuleId rule) {
+  std::vector<RuleId> found = {rule};
+  std::vector<bool> seen(rules.size(), false);
+  seen[rule] = true;
+  for (std::size_t i = 0; i < found.size() && i <= Grammar::kMaxNestedStarts; ++i) {
+    for (const Dfa::Call& call : rules[found[i]].states[0].calls) {
+      if (seen[call.rule]) continue;
+      seen[call.rule] = true;
+      found.push_back(call.rule);
+    }
+  }
+  return found.size();
+}
+
 struct ByteClasses {
   std::array<std::uint8_t, 256> of{};
   std::size_t count = 0;
@@ -97,6 +112,10 @@ Expected<Grammar> Grammar::link(const std::vector<Dfa>& rules) {
   if (rules.empty() || !kept[0][0]) return refused("no text can satisfy the schema");
   if (calls_itself_first(rules))
     return refused("the schema refers to itself without an object or array between");
+
+  for (RuleId rule = 0; rule < rules.size(); ++rule)
+    if (nested_starts(rules, rule) > kMaxNestedStarts)
+      return refused("the schema has too many alternatives in one place");
 
   std::vector<std::size_t> first_node(rules.size());
   std::size_t num_nodes = 0;

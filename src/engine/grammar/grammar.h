@@ -17,6 +17,9 @@ class Grammar {
   using Node = std::uint16_t;
   static constexpr Node kNowhere = std::numeric_limits<Node>::max();
 
+  /// How many rules may start where one starts, through calls.
+  static constexpr std::size_t kMaxNestedStarts = 1024;
+
   struct Call {
     Node start = 0;
     Node then = 0;
@@ -24,7 +27,7 @@ class Grammar {
 
   /// Rule 0 is the whole text. What leads to no end is cut away, so that every way that is left can
   /// be finished. Holds an error where nothing is left, where a rule calls itself before it takes a
-  /// byte, or where the table would be too large.
+  /// byte, or where it would be too large.
   static Expected<Grammar> link(const std::vector<Dfa>& rules);
 
   Node start() const { return start_; }

@@ -194,7 +194,9 @@ TEST(Schema, bounds_numbers_exactly) {
         EXPECT_EQ(matches(*grammar, text), good) << text << " " << bounds;
         if (!text.ends_with('0')) break;
       }
-      if (eighths % 8 == 0) EXPECT_EQ(matches(*grammar, std::to_string(eighths / 8)), good) << bounds;
+      if (eighths % 8 == 0) {
+        EXPECT_EQ(matches(*grammar, std::to_string(eighths / 8)), good) << bounds;
+      }
     }
   }
   EXPECT_TRUE(matches(*compile_schema(R"({"type":"integer","minimum":18446744073709551615})"),

@@ -5,6 +5,9 @@
 namespace gauntlet::engine::grammar {
 namespace {
 
+/// Above any chain of calls that link() lets through, so that one head at least is reached.
+constexpr std::size_t kMaxCallers = 4 * Grammar::kMaxNestedStarts;
+
 /// Nothing can follow in the rule: returning to it is returning from it.
 bool only_ends(const Grammar& grammar, Grammar::Node node) {
   return grammar.ends_rule(node) && !grammar.takes_bytes(node) && grammar.calls(node).empty();
@@ -37,7 +40,7 @@ void enter(const Grammar& grammar, Stacks& stacks, Head reached, Heads& heads) {
     }
     if (!grammar.calls(head.node).empty()) {
       if (std::any_of(heads.callers.begin(), heads.callers.end(), is_head)) continue;
-      if (heads.callers.size() == kMaxHeads) return;
+      if (heads.callers.size() == kMaxCallers) return;
       heads.callers.push_back(head);
     }
     if (grammar.ends_rule(head.node)) {

@@ -47,7 +47,7 @@ struct Heads {
 
 /// Ambiguous schemas can need more heads than this; those beyond are dropped, which narrows what may
 /// be written but never lets a wrong text through, for each head alone leads to an end.
-inline constexpr std::size_t kMaxHeads = 64;
+inline constexpr std::size_t kMaxHeads = 128;
 
 /// Adds the heads that wait for a byte when `node` is reached: its own, those of the rules it calls
 /// and, where it ends its rule, those it returns to.

@@ -96,7 +96,10 @@ class Compiler {
 
   void value(Nfa& nfa, State from, State to, const Schema& schema, const std::string& path) {
     check_keywords(schema, path);
-    if (schema.is_boolean()) return;  // false: nothing matches
+    if (schema.is_boolean()) {
+      if (schema.get<bool>()) nfa.call(from, to, book_.any_value());
+      return;
+    }
     if (is_only(schema, "$ref")) {
       const auto& reference = schema["$ref"].get_ref<const std::string&>();
       return nfa.call(from, to, rule_of(resolve(root_, reference, path), reference));
@@ -139,8 +142,13 @@ class Compiler {
     rest.erase(keyword);
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i] == Schema(false)) continue;
-      const Schema all = rest.empty() ? list[i] : merged(root_, rest, list[i], place(i));
-      nfa.call(from, to, rule_of(all, place(i)));
+      // In place where that cannot go round in a circle: what begins alike is then one state.
+      if (rest.empty() && !is_only(list[i], "$ref"))
+        value(nfa, from, to, list[i], place(i));
+      else if (rest.empty())
+        nfa.call(from, to, rule_of(list[i], place(i)));
+      else
+        nfa.call(from, to, rule_of(merged(root_, rest, list[i], place(i)), place(i)));
     }
   }
 

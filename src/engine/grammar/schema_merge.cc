@@ -184,8 +184,11 @@ void merge_keyword(Schema& into, const std::string& keyword, const Schema& value
 }
 
 void merge_into(Schema& into, const Schema& from, const std::string& path) {
-  if (from.contains("prefixItems") != into.contains("prefixItems") &&
-      (from.contains("items") || into.contains("items")))
+  const auto only_first_has_prefix = [](const Schema& first, const Schema& second) {
+    return first.contains("prefixItems") && !second.contains("prefixItems") &&
+           second.contains("items");
+  };
+  if (only_first_has_prefix(into, from) || only_first_has_prefix(from, into))
     refuse(path, "\"prefixItems\" merged with \"items\" is not supported");
   merge_properties(into, from);
   for (const auto& [keyword, value] : from.items())
