@@ -1,11 +1,15 @@
 #include "engine/grammar/numbers.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace gauntlet::engine::grammar {
 namespace {
 
 constexpr int kMaxDigits = 400;
+/// Readers turn numbers into doubles: more digits than this, or a larger exponent, could overflow.
+constexpr int kMaxFreeDigits = 40;
+constexpr int kMaxExponentDigits = 2;
 
 using State = Nfa::State;
 
@@ -38,7 +42,7 @@ void any_whole(Nfa& nfa, State from, State to) {
   const State first = nfa.add();
   nfa.text(from, to, "0");
   nfa.bytes(from, first, '1', '9');
-  digits(nfa, first, to, {});
+  digits(nfa, first, to, {.min = 0, .max = kMaxFreeDigits - 1});
 }
 
 /// The fractions, point included, that keep a number whose whole part equals the bound's within it.
@@ -84,7 +88,7 @@ void magnitudes(Nfa& nfa, State from, State to, const Magnitudes& set) {
   const State first = nfa.add();
   if (set.side == Magnitudes::Side::at_least) {
     nfa.bytes(from, first, '1', '9');
-    digits(nfa, first, free, {.min = size});
+    digits(nfa, first, free, {.min = size, .max = std::max<std::int64_t>(size, kMaxFreeDigits)});
   } else if (size > 1) {
     nfa.text(from, free, "0");
     nfa.bytes(from, first, '1', '9');
@@ -152,7 +156,7 @@ void unbounded(Nfa& nfa, State from, State to, NumberKind kind) {
     nfa.empty(letter, exponent);
     nfa.text(letter, exponent, "+");
     nfa.text(letter, exponent, "-");
-    digits(nfa, exponent, b, {.min = 1});
+    digits(nfa, exponent, b, {.min = 1, .max = kMaxExponentDigits});
   });
 }
 
