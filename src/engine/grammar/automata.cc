@@ -73,8 +73,7 @@ void Nfa::text(State from, State to, std::string_view text) {
 }
 
 void Nfa::call(State from, State to, RuleId rule) {
-  if (!overflowed_)
-    edges_[from].push_back({.kind = Edge::Kind::call, .rule = rule, .target = to});
+  if (!overflowed_) edges_[from].push_back({.kind = Edge::Kind::call, .rule = rule, .target = to});
 }
 
 void Nfa::embed(State from, State to, const Dfa& dfa) {
@@ -202,8 +201,7 @@ std::optional<Dfa> combine(const Dfa& first, const Dfa& second, Product product)
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ids;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   const auto id_of = [&](std::uint32_t a, std::uint32_t b) {
-    const auto [found, fresh] =
-        ids.try_emplace({a, b}, static_cast<std::uint32_t>(pairs.size()));
+    const auto [found, fresh] = ids.try_emplace({a, b}, static_cast<std::uint32_t>(pairs.size()));
     if (fresh) pairs.emplace_back(a, b);
     return found->second;
   };
@@ -215,8 +213,7 @@ std::optional<Dfa> combine(const Dfa& first, const Dfa& second, Product product)
     check(first.states[a].calls.empty(), "automata are combined without calls");
     const bool in_second = b != left && second.states[b].accepts;
     Dfa::State state;
-    state.accepts =
-        first.states[a].accepts && (product == Product::both ? in_second : !in_second);
+    state.accepts = first.states[a].accepts && (product == Product::both ? in_second : !in_second);
     std::array<std::uint32_t, 256> targets;
     targets.fill(kNowhere);
     for (int byte = 0; byte < 256; ++byte) {

@@ -99,8 +99,8 @@ CodeSet normalized(CodeSet set) {
     if (range.low < 0xD800)
       kept.push_back({.low = range.low, .high = std::min<char32_t>(range.high, 0xD7FF)});
     if (range.high > 0xDFFF)
-      kept.push_back({.low = std::max<char32_t>(range.low, 0xE000),
-                      .high = std::min(range.high, kLast)});
+      kept.push_back(
+          {.low = std::max<char32_t>(range.low, 0xE000), .high = std::min(range.high, kLast)});
   }
   return kept;
 }
@@ -150,7 +150,8 @@ void any_character(Nfa& nfa, Nfa::State from, Nfa::State to) {
   nfa.text(escape, unicode, "u");
 
   const Nfa::State other = nfa.add(), surrogate = nfa.add(), low_surrogate = nfa.add();
-  for (const auto& [low, high] : {std::pair{'0', '9'}, {'a', 'c'}, {'A', 'C'}, {'e', 'f'}, {'E', 'F'}})
+  for (const auto& [low, high] :
+       {std::pair{'0', '9'}, {'a', 'c'}, {'A', 'C'}, {'e', 'f'}, {'E', 'F'}})
     nfa.bytes(unicode, other, static_cast<std::uint8_t>(low), static_cast<std::uint8_t>(high));
   hex_digits(nfa, other, to, 3);
   for (const char letter : {'d', 'D'}) nfa.text(unicode, surrogate, std::string_view(&letter, 1));
@@ -158,7 +159,8 @@ void any_character(Nfa& nfa, Nfa::State from, Nfa::State to) {
   nfa.bytes(surrogate, below, '0', '7');
   hex_digits(nfa, below, to, 2);
   for (const auto& [low, high] : {std::pair{'8', '9'}, {'a', 'b'}, {'A', 'B'}})
-    nfa.bytes(surrogate, high_half, static_cast<std::uint8_t>(low), static_cast<std::uint8_t>(high));
+    nfa.bytes(surrogate, high_half, static_cast<std::uint8_t>(low),
+              static_cast<std::uint8_t>(high));
   hex_digits(nfa, high_half, paired, 2);
   nfa.text(paired, half, "\\u");
   for (const char letter : {'d', 'D'}) nfa.text(half, low_surrogate, std::string_view(&letter, 1));

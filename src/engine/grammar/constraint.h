@@ -22,8 +22,8 @@ class Constraint {
   bool ended() const { return ended_; }
   void restart();
 
-  /// The mask after this output, by going on from the tokens accepted before where the output begins
-  /// with them. All zeros for an output that breaks the grammar.
+  /// The mask after this output, by going on from the tokens accepted before where the output
+  /// begins with them. All zeros for an output that breaks the grammar.
   Mask mask_after(std::span<const std::int32_t> output);
 
  private:

@@ -9,9 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxTableEntries = 8u << 20;
 
-Error refused(std::string why) {
-  return {.message = std::move(why), .kind = ErrorKind::wrong_use};
-}
+Error refused(std::string why) { return {.message = std::move(why), .kind = ErrorKind::wrong_use}; }
 
 using Flags = std::vector<std::vector<bool>>;  // [rules, states]
 
@@ -126,7 +124,8 @@ Expected<Grammar> Grammar::link(const std::vector<Dfa>& rules) {
   }
   const ByteClasses classes = byte_classes(rules);
   if (num_nodes >= kNowhere || num_nodes * classes.count > kMaxTableEntries)
-    return refused(fmt::format("the schema needs {} states, more than the engine allows", num_nodes));
+    return refused(
+        fmt::format("the schema needs {} states, more than the engine allows", num_nodes));
 
   Grammar grammar;
   grammar.class_of_ = classes.of;

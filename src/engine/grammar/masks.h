@@ -25,7 +25,8 @@ class Masks {
   const Grammar& grammar() const { return *grammar_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 
-  /// The tokens that keep the text a beginning of one the grammar has; the end ids where it may end.
+  /// The tokens that keep the text a beginning of one the grammar has; the end ids where it may
+  /// end.
   std::shared_ptr<const Mask> allowed(const Matcher& matcher) const;
 
   /// How often allowed() found its answer kept, walked only what leaves rules, or walked it all.
@@ -60,7 +61,8 @@ class Masks {
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::size_t max_kept_;  // of each of the two below
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::vector<std::uint32_t>, std::shared_ptr<const Mask>, KeyHash> kept_;
+  mutable std::unordered_map<std::vector<std::uint32_t>, std::shared_ptr<const Mask>, KeyHash>
+      kept_;
   mutable std::unordered_map<Grammar::Node, std::shared_ptr<const NodeMask>> nodes_;
   mutable Counts counts_;
 };

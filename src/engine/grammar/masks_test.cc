@@ -20,9 +20,12 @@ std::shared_ptr<const Vocabulary> vocabulary() {
   std::vector<std::string> tokens(8);
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
   for (const char* text :
-       {"{\"", "\":", "\": ", "\",", "\", \"", "\"}", "\"]", "},", "}}", "]]", "[{\"", "true", "false",
-        "null", "tru", "abc", "a\":1", ",\n  ", "\n", "    ", "123", "0.5", "-1", "\\u", "\\\"", "\\u00e9",
-        "\xC3\xA9", "\xF0\x9F", "\x98\x80", "\xF0\x9F\x98\x80\"", "{\"a\":1}", "[]", "{}", "abc"})
+       {"{\"",       "\":",     "\": ",     "\",",      "\", \"",   "\"}",
+        "\"]",       "},",      "}}",       "]]",       "[{\"",     "true",
+        "false",     "null",    "tru",      "abc",      "a\":1",    ",\n  ",
+        "\n",        "    ",    "123",      "0.5",      "-1",       "\\u",
+        "\\\"",      "\\u00e9", "\xC3\xA9", "\xF0\x9F", "\x98\x80", "\xF0\x9F\x98\x80\"",
+        "{\"a\":1}", "[]",      "{}",       "abc"})
     tokens.emplace_back(text);
   const Random random(7);
   constexpr std::string_view kLetters = "{}[]\",:\\ \nabtruefn0123.-e";
@@ -58,7 +61,8 @@ std::shared_ptr<const Masks> masks_of(const char* schema,
                                       const std::shared_ptr<const Vocabulary>& tokens) {
   auto grammar = compile_schema(schema);
   check(static_cast<bool>(grammar), "a test's schema compiles");
-  return std::make_shared<const Masks>(std::make_shared<const Grammar>(std::move(*grammar)), tokens);
+  return std::make_shared<const Masks>(std::make_shared<const Grammar>(std::move(*grammar)),
+                                       tokens);
 }
 
 bool has(const Mask& mask, std::int32_t id) { return mask[id / 32] >> (id % 32) & 1; }
@@ -75,8 +79,8 @@ TEST(Masks, allow_what_the_matcher_takes_and_never_leave_nothing) {
         std::vector<std::int32_t> allowed;
         for (std::int32_t id = 0; id < tokens->size(); ++id) {
           const std::string_view bytes = tokens->bytes(id);
-          const bool wanted = id == kEnd ? matcher.can_end()
-                                         : !bytes.empty() && Matcher(matcher).advance(bytes);
+          const bool wanted =
+              id == kEnd ? matcher.can_end() : !bytes.empty() && Matcher(matcher).advance(bytes);
           ASSERT_EQ(has(mask, id), wanted) << schema << " token " << bytes;
           if (wanted && id != kEnd) allowed.push_back(id);
         }
@@ -101,7 +105,8 @@ TEST(Masks, are_kept) {
 
 TEST(Constraint, takes_a_text_wherever_it_is_cut) {
   const auto tokens = vocabulary();
-  const auto masks = masks_of(R"({"properties":{"a":{"type":"string"}},"additionalProperties":true})", tokens);
+  const auto masks =
+      masks_of(R"({"properties":{"a":{"type":"string"}},"additionalProperties":true})", tokens);
   const std::string text = "{\"a\": \"\xC3\xA9\xF0\x9F\x98\x80\\u00e9\", \"b\":[1,{}]}";
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Random random(seed);
@@ -109,7 +114,8 @@ TEST(Constraint, takes_a_text_wherever_it_is_cut) {
     for (std::size_t at = 0, i = 0; at < text.size(); ++i) {
       std::vector<std::int32_t> fitting;
       for (std::int32_t id = 0; id < tokens->size(); ++id)
-        if (!tokens->bytes(id).empty() && text.compare(at, tokens->bytes(id).size(), tokens->bytes(id)) == 0)
+        if (!tokens->bytes(id).empty() &&
+            text.compare(at, tokens->bytes(id).size(), tokens->bytes(id)) == 0)
           fitting.push_back(id);
       for (const std::int32_t id : fitting) EXPECT_TRUE(has(constraint.mask(), id));
       const std::int32_t token = fitting[random.below(fitting.size(), i)];
@@ -148,8 +154,8 @@ TEST(Constraint, is_a_function_of_the_output) {
 
 TEST(Vocabulary, finds_tokens_by_their_bytes) {
   const std::vector<std::string> tokens = {"ab", "", "a", "ab", "b", "abc"};
-  const Vocabulary vocabulary(
-      6, [&](std::int32_t id) { return std::string_view(tokens[id]); }, {1});
+  const Vocabulary vocabulary(6, [&](std::int32_t id) { return std::string_view(tokens[id]); },
+                              {1});
   std::multiset<std::string> found;
   std::string path;
   for (std::size_t i = 0; i < vocabulary.nodes().size(); ++i) {

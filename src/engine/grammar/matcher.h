@@ -1,5 +1,5 @@
-// Where a text stands in a grammar: a small set of heads, each with its stack of rules to return to.
-// Bytes move the heads; a copy costs a few hundred bytes.
+// Where a text stands in a grammar: a small set of heads, each with its stack of rules to return
+// to. Bytes move the heads; a copy costs a few hundred bytes.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -45,8 +45,8 @@ struct Heads {
   bool ended = false;
 };
 
-/// Ambiguous schemas can need more heads than this; those beyond are dropped, which narrows what may
-/// be written but never lets a wrong text through, for each head alone leads to an end.
+/// Ambiguous schemas can need more heads than this; those beyond are dropped, which narrows what
+/// may be written but never lets a wrong text through, for each head alone leads to an end.
 inline constexpr std::size_t kMaxHeads = 128;
 
 /// Adds the heads that wait for a byte when `node` is reached: its own, those of the rules it calls

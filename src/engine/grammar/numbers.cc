@@ -204,13 +204,11 @@ std::optional<Dfa> compile_numbers(const NumberRange& range) {
     if (by) all = all ? combine(*all, *by, Product::both) : by;
     return by && all;
   };
-  if (range.min && !narrow(dfa_of([&](Nfa& nfa, State a, State b) {
-        at_least(nfa, a, b, *range.min);
-      })))
+  if (range.min &&
+      !narrow(dfa_of([&](Nfa& nfa, State a, State b) { at_least(nfa, a, b, *range.min); })))
     return std::nullopt;
-  if (range.max && !narrow(dfa_of([&](Nfa& nfa, State a, State b) {
-        at_most(nfa, a, b, *range.max);
-      })))
+  if (range.max &&
+      !narrow(dfa_of([&](Nfa& nfa, State a, State b) { at_most(nfa, a, b, *range.max); })))
     return std::nullopt;
   if (range.kind == NumberKind::integer && !narrow(dfa_of([&](Nfa& nfa, State a, State b) {
         unbounded(nfa, a, b, NumberKind::integer);

@@ -263,9 +263,8 @@ void build(Nfa& nfa, Nfa::State from, Nfa::State to, const Node& node) {
       for (const Node& part : node.parts) build(nfa, from, to, part);
       return;
     case Node::Kind::repeat:
-      return nfa.repeat(from, to, node.times, [&](Nfa::State a, Nfa::State b) {
-        build(nfa, a, b, node.parts[0]);
-      });
+      return nfa.repeat(from, to, node.times,
+                        [&](Nfa::State a, Nfa::State b) { build(nfa, a, b, node.parts[0]); });
     case Node::Kind::sequence:
       for (const Node& part : node.parts) {
         const Nfa::State next = nfa.add();
@@ -286,8 +285,8 @@ Expected<Dfa> compile_pattern(std::string_view pattern) {
     return refused(fmt::format("the pattern has more than {} bytes", kMaxPatternBytes));
   try {
     const Node root = Parser(pattern).pattern();
-    auto dfa = dfa_of(
-        [&](Nfa& nfa, Nfa::State from, Nfa::State to) { build(nfa, from, to, root); });
+    auto dfa =
+        dfa_of([&](Nfa& nfa, Nfa::State from, Nfa::State to) { build(nfa, from, to, root); });
     if (!dfa) return refused("the pattern needs too many states");
     return std::move(*dfa);
   } catch (const Refused& found) {

@@ -25,12 +25,12 @@ constexpr std::size_t kMaxOneOf = 64;
 
 /// Dates are those of the calendar, leap years included; there is no 61st second.
 const char* pattern_of_format(std::string_view format) {
-#define GAUNTLET_DATE                                                                            \
-  "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]"    \
-  "[0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:"      \
+#define GAUNTLET_DATE                                                                         \
+  "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]" \
+  "[0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:"   \
   "[02468][048]|[13579][26])00)-02-29)"
-#define GAUNTLET_TIME                                                                            \
-  "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):"   \
+#define GAUNTLET_TIME                                                                          \
+  "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):" \
   "[0-5][0-9])"
   if (format == "date") return "^" GAUNTLET_DATE "$";
   if (format == "time") return "^" GAUNTLET_TIME "$";
@@ -38,7 +38,8 @@ const char* pattern_of_format(std::string_view format) {
   if (format == "uuid")
     return "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
   if (format == "email")
-    return "^[A-Za-z0-9!#$%&'*+/=?\\^_`\\{|\\}~-]{1,32}(?:\\.[A-Za-z0-9!#$%&'*+/=?\\^_`\\{|\\}~-]{1,31"
+    return "^[A-Za-z0-9!#$%&'*+/=?\\^_`\\{|\\}~-]{1,32}(?:\\.[A-Za-z0-9!#$%&'*+/"
+           "=?\\^_`\\{|\\}~-]{1,31"
            "})?@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?\\.){1,3}[A-Za-z0-9](?:[A-Za-z0-9-]"
            "{0,30}[A-Za-z0-9])?$";
 #undef GAUNTLET_DATE
@@ -218,8 +219,7 @@ class Compiler {
     const auto narrow = [&](const char* keyword, bool is_min, bool exclusive) {
       if (!schema.contains(keyword)) return;
       const auto decimal = parse_decimal(schema[keyword].dump());
-      if (!decimal)
-        refuse(path, fmt::format("the value of \"{}\" has too many digits", keyword));
+      if (!decimal) refuse(path, fmt::format("the value of \"{}\" has too many digits", keyword));
       range.min = range.max = std::nullopt;
       (is_min ? range.min : range.max) = Bound{.value = *decimal, .exclusive = exclusive};
       const Dfa one = needed(compile_numbers(range), path);
@@ -387,11 +387,10 @@ class Compiler {
         nfa.text(a, b, std::string_view(text).substr(1, text.size() - 2));
       }
     });
-    const Dfa others = needed(
-        combine(needed(any_content({}), path), named, Product::first_without_second), path);
-    book_.set(rule.id, dfa_for(path, [&](Nfa& nfa, State a, State b) {
-                quoted(nfa, a, b, others);
-              }));
+    const Dfa others =
+        needed(combine(needed(any_content({}), path), named, Product::first_without_second), path);
+    book_.set(rule.id,
+              dfa_for(path, [&](Nfa& nfa, State a, State b) { quoted(nfa, a, b, others); }));
     return rule.id;
   }
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kMaxReferences = 64;
 
-constexpr std::array kAnnotations = {"title",    "description", "default",   "examples",   "$comment",
-                                     "$schema",  "$id",         "$defs",     "definitions",
-                                     "deprecated", "readOnly",  "writeOnly"};
+constexpr std::array kAnnotations = {"title",       "description", "default",  "examples",
+                                     "$comment",    "$schema",     "$id",      "$defs",
+                                     "definitions", "deprecated",  "readOnly", "writeOnly"};
 
 enum class Form { schema, schemas, object_of_schemas, names, count, number, text, any, types };
 
@@ -54,9 +54,8 @@ bool all_of(const Schema& list, bool (*holds)(const Schema&)) {
 }
 
 bool is_type(const Schema& value) {
-  return value.is_string() &&
-         std::find(kTypes.begin(), kTypes.end(), value.get_ref<const std::string&>()) !=
-             kTypes.end();
+  return value.is_string() && std::find(kTypes.begin(), kTypes.end(),
+                                        value.get_ref<const std::string&>()) != kTypes.end();
 }
 
 bool has_form(const Schema& value, const Keyword& keyword) {

@@ -1,6 +1,7 @@
 // Does whatever a grammar lets through satisfy its schema? Judged by a validator of its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -21,7 +22,8 @@ std::size_t num_characters(const std::string& text) {
 }
 
 bool has_type(const Json& value, const std::string& type) {
-  if (type == "integer") return value.is_number() && value.get<double>() == std::floor(value.get<double>());
+  if (type == "integer")
+    return value.is_number() && value.get<double>() == std::floor(value.get<double>());
   if (type == "number") return value.is_number();
   return type == value.type_name();
 }
@@ -54,7 +56,8 @@ struct Validator {
     if (keyword == "const") return value == said;
     if (keyword == "anyOf") return num_valid(said, value) >= 1;
     if (keyword == "oneOf") return num_valid(said, value) == 1;
-    if (keyword == "allOf") return num_valid(said, value) == static_cast<std::ptrdiff_t>(said.size());
+    if (keyword == "allOf")
+      return num_valid(said, value) == static_cast<std::ptrdiff_t>(said.size());
     if (keyword == "$ref")
       return valid(root.at(Json::json_pointer(said.get<std::string>().substr(1))), value);
     if (value.is_object()) return holds_object(schema, keyword, said, value);
@@ -82,7 +85,8 @@ struct Validator {
                          [&](const Json& name) { return value.contains(name.get<std::string>()); });
     const Json named = schema.value("properties", Json::object());
     for (const auto& [name, member] : value.items()) {
-      if (keyword == "properties" && said.contains(name) && !valid(said[name], member)) return false;
+      if (keyword == "properties" && said.contains(name) && !valid(said[name], member))
+        return false;
       if (keyword == "additionalProperties" && !named.contains(name) && !valid(said, member))
         return false;
     }
@@ -176,7 +180,8 @@ std::string random_text(const Grammar& grammar, std::uint64_t seed) {
   while (text.size() < 4000) {
     std::string bytes;
     for (int byte = 0; byte < 256; ++byte)
-      if (Matcher(matcher).advance(static_cast<std::uint8_t>(byte))) bytes += static_cast<char>(byte);
+      if (Matcher(matcher).advance(static_cast<std::uint8_t>(byte)))
+        bytes += static_cast<char>(byte);
     if (matcher.can_end() && (bytes.empty() || random.next_below(4) == 0)) return text;
     EXPECT_FALSE(bytes.empty()) << "a dead end after " << text;
     if (bytes.empty()) return "";
@@ -191,7 +196,7 @@ std::string random_text(const Grammar& grammar, std::uint64_t seed) {
 
 TEST(Schema, lets_through_only_what_satisfies_it) {
   int compiled = 0, judged = 0;
-  for (std::uint64_t seed = 0; seed < 250; ++seed) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
     Json schema = SchemaSource(seed).make(3);
     if (!schema.is_object()) continue;
     schema["$defs"] = {{"leaf", {{"type", "string"}, {"maxLength", 2}}}};
@@ -201,7 +206,7 @@ TEST(Schema, lets_through_only_what_satisfies_it) {
       continue;
     }
     ++compiled;
-    for (std::uint64_t draw = 0; draw < 6; ++draw) {
+    for (std::uint64_t draw = 0; draw < 4; ++draw) {
       const std::string text = random_text(*grammar, seed * 100 + draw);
       if (text.empty()) continue;
       const Json value = Json::parse(text, nullptr, false);
@@ -210,8 +215,8 @@ TEST(Schema, lets_through_only_what_satisfies_it) {
       ++judged;
     }
   }
-  EXPECT_GT(compiled, 120);
-  EXPECT_GT(judged, 500);
+  EXPECT_GT(compiled, 50);
+  EXPECT_GT(judged, 150);
 }
 
 }  // namespace

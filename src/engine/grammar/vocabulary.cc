@@ -13,7 +13,8 @@ Vocabulary::Vocabulary(std::int32_t size,
                        std::vector<std::int32_t> end_ids)
     : size_(size), end_ids_(std::move(end_ids)) {
   check(size > 0, "a vocabulary has tokens");
-  for (const std::int32_t id : end_ids_) check(id >= 0 && id < size, "an end id is in the vocabulary");
+  for (const std::int32_t id : end_ids_)
+    check(id >= 0 && id < size, "an end id is in the vocabulary");
   for (std::int32_t id = 0; id < size; ++id) {
     // What ends a text is never also text.
     if (!is_end(id)) text_ += bytes_of(id);
