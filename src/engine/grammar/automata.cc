@@ -152,7 +152,7 @@ std::optional<Dfa> Nfa::determinize(State start, State accept) const {
   Dfa dfa;
   id_of({start});
   for (std::size_t at = 0; at < sets.size(); ++at) {
-    if (sets.size() > kMaxDfaStates || members > 20 * kMaxStates) return std::nullopt;
+    if (sets.size() > kMaxDfaStates || members > 8 * kMaxStates) return std::nullopt;
     std::array<bool, 257> border{};
     std::vector<Edge> out;
     std::map<RuleId, Set> called;

@@ -267,7 +267,7 @@ void check_keywords(const Schema& schema, const std::string& path) {
     if (is_annotation(name)) continue;
     const auto* const keyword =
         std::find_if(kKeywords.begin(), kKeywords.end(),
-                     [&name = name](const Keyword& one) { return one.name == name; });
+                     [&wanted = name](const Keyword& one) { return one.name == wanted; });
     if (keyword == kKeywords.end())
       refuse(path, fmt::format("the keyword \"{}\" is not supported", name));
     if (!has_form(value, *keyword))
