@@ -1,15 +1,13 @@
 // Does a grammar take every text its schema describes in the spellings promised, and no other?
-#include "engine/grammar/grammar.h"
+#include "engine/grammar/schema.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "core/random.h"
 #include "engine/grammar/matcher.h"
 #include "engine/grammar/regex.h"
-#include "engine/grammar/schema.h"
 
 namespace gauntlet::engine::grammar {
 namespace {
