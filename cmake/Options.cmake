@@ -18,6 +18,9 @@ find_package(GTest REQUIRED)
 find_path(SQLITE3_INCLUDE sqlite3.h REQUIRED)
 # The archive, not the shared object: the binary must start on machines without libsqlite3.
 find_library(SQLITE3_ARCHIVE libsqlite3.a REQUIRED)
+find_path(BOOST_INCLUDE boost/beast.hpp REQUIRED)
+find_library(SSL_ARCHIVE libssl.a REQUIRED)
+find_library(CRYPTO_ARCHIVE libcrypto.a REQUIRED)
 
 add_library(gauntlet_flags INTERFACE)
 target_compile_options(gauntlet_flags INTERFACE

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs every GPU test and every CUDA target and writes tests/gpu/record.json: the machine, what passed, and the hashes of
-# the device sources it covered. A test without GPU checks that the committed record still matches the sources.
+# the device sources it covered. A test without GPU checks that the committed record still matches the sources. Beside it,
+# engine.json has the speed of the 20b shape.
 #   tools/gpu_check.sh <build folder> [<record>]
 # Runs are kept in $GPU_CHECK_ARTIFACTS (default: artifacts); $GPU_CHECK_RUN_OPTIONS go to `gauntlet run`.
 set -euo pipefail
@@ -17,12 +18,38 @@ for program in core_test kernels_test engine_test lab_test whole_test; do
   "$build/tests/$program" --gtest_brief=1 --gtest_filter='*gpu*:*Gpu*:*Cuda*:*Cublas*:*Nvml*:*cuda*' \
     --gtest_output="json:$results/$program.json" || status=1
 done
+echo "gpu-check: the engine by PTX for sm_80 alone"
+CUDA_FORCE_PTX_JIT=1 "$build/tests/engine_test" --gtest_brief=1 --gtest_filter='CudaGoldenOnGpu.choices*' || status=1
+
+# One test of each kernel: under these tools the longer ones take many minutes.
+checked='SkinnyProductOnGpu.*:PackOnGpu.*:RowsOnGpu.*:RouterOnGpu.*:SampleOnGpu.a_mask*:RopeKvOnGpu.*'
+checked+=':DecodeAttentionOnGpu.*sink*:PrefillAttentionOnGpu.*sink*:NaiveAttentionOnGpu.takes*:WideProductOnGpu.*epilogue*'
+for tool in memcheck racecheck initcheck; do
+  echo "gpu-check: kernels under $tool"
+  compute-sanitizer --tool $tool --error-exitcode 9 "$build/tests/kernels_test" --gtest_brief=1 \
+    --gtest_filter="$checked" || status=1
+done
+
+echo "gpu-check: the engine at the 20b shape"
+bench() { "$build/gauntlet" bench --weights random --shape gpt-oss-20b --format json "$@"; }
+mkdir -p "$(dirname "$record")"
+{
+  echo '['
+  bench --batch 1,8,64 --context 512 --prefill 512 --decode 128 || status=1
+  echo ','
+  bench --batch 1 --context 8192 --prefill 512 --decode 128 || status=1
+  echo ','
+  bench --batch 1 --context 0 --prefill 2048,8192 --decode 128 || status=1
+  echo ','
+  bench --batch 32 --context 0 --prefill 512 --decode 128 || status=1
+  echo ']'
+} > "$(dirname "$record")/engine.json"
+
 echo "gpu-check: all CUDA targets"
 # Word splitting of the options is meant.
 "$build/gauntlet" run --suite all --backend cuda --profile minimal --artifacts-dir "$artifacts" \
   ${GPU_CHECK_RUN_OPTIONS:-} || status=1
 
-mkdir -p "$(dirname "$record")"
 tools/gpu_record.sh "$results" "$(ls -d "$artifacts"/2* | tail -1)" "$status" > "$record"
 echo "gpu-check: wrote $record (status $status)"
 exit $status

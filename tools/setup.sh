@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 job=${1:?say what for: build, test or sanitize}
 
 packages=(g++ cmake ninja-build ccache git ca-certificates libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsqlite3-dev libgtest-dev libgmock-dev)
+  libsqlite3-dev libboost1.81-dev libssl-dev libgtest-dev libgmock-dev)
 case $job in
   build) ;;
   test) packages+=(chromium nodejs npm) ;;
@@ -41,12 +41,12 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-install_node_modules() {  # folder, a package that is there once it was installed
-  [ -d "$1/node_modules/$2" ] && return
+install_node_modules() {  # folder
+  [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ] && return
   echo "setup: installing the npm packages of $1"
   npm ci --prefix "$1" --no-audit --no-fund --silent
 }
 if [ "$job" = test ]; then
-  install_node_modules tests/browser playwright-core
-  install_node_modules tests/tokens tiktoken
+  install_node_modules tests/browser
+  install_node_modules tests/tokens
 fi

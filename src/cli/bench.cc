@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/breakdown.h"
 #include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -16,6 +15,7 @@
 #include "cli/table.h"
 #include "core/text.h"
 #include "engine/speed.h"
+#include "lab/kernel_shares.h"
 #include "lab/profiler.h"
 
 namespace gauntlet::cli {
@@ -54,7 +54,7 @@ struct Row {
   engine::SpeedLimit limit;      // of one repetition
   double percent_of_limit = 0;
   int repetitions = 0;
-  std::vector<KernelShare> kernels;  // with --breakdown, on a GPU
+  std::vector<lab::KernelShare> kernels;  // with --breakdown, on a GPU
 };
 
 /// The machine's rates for so many threads, and the memory that the weights are read from.
@@ -159,14 +159,14 @@ Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Op
 }
 
 /// One more repetition, traced.
-Expected<std::vector<KernelShare>> break_down(engine::SpeedMeter& meter, const std::string& what,
-                                              ProgressLine& line) {
+Expected<std::vector<lab::KernelShare>> break_down(engine::SpeedMeter& meter,
+                                                   const std::string& what, ProgressLine& line) {
   line.show(fmt::format("{}: tracing", what));
   Expected<engine::SpeedSample> sample = engine::SpeedSample{};
   const auto trace = lab::trace_gpu([&] { sample = meter.measure(); });
   if (!trace) return trace.error();
   if (!sample) return sample.error();
-  return breakdown(*trace, sample->steps);
+  return lab::kernel_shares(*trace, sample->steps);
 }
 
 Expected<void> measure_all(engine::Executor& executor, const Options& options, Report& report) {
@@ -195,9 +195,9 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
   return {};
 }
 
-json to_json(const std::vector<KernelShare>& kernels) {
+json to_json(const std::vector<lab::KernelShare>& kernels) {
   json list = json::array();
-  for (const KernelShare& kernel : kernels) {
+  for (const lab::KernelShare& kernel : kernels) {
     list.push_back({{"name", kernel.name},
                     {"launches_per_step", kernel.launches_per_step},
                     {"us_per_step", kernel.us_per_step}});
@@ -251,12 +251,12 @@ void print_json(const Report& report) {
 void print_kernels(const Row& row) {
   if (row.kernels.empty()) return;
   double all = 0;
-  for (const KernelShare& kernel : row.kernels) all += kernel.us_per_step;
+  for (const lab::KernelShare& kernel : row.kernels) all += kernel.us_per_step;
   fmt::print("\nWhere a step of {} {} x {} after {} goes, {:.0f} us traced:\n",
              engine::name_of(row.test.kind), row.test.batch, row.test.tokens, row.test.context,
              all);
   Table table({"kernel", ">launches", ">us", ">%"});
-  for (const KernelShare& kernel : row.kernels) {
+  for (const lab::KernelShare& kernel : row.kernels) {
     table.add({kernel.name, fmt::format("{:.0f}", kernel.launches_per_step),
                fmt::format("{:.1f}", kernel.us_per_step),
                fmt::format("{:.1f}", 100 * kernel.us_per_step / all)});
@@ -309,6 +309,10 @@ int bench(const Options& options, const Context& context) {
   const auto backend = choose_backend(options.engine);
   if (!backend) return report_error(backend.error());
   const bool gpu = *backend == engine::Backend::cuda;
+  if (options.breakdown && !gpu) {
+    return report_error(
+        {"--breakdown traces a GPU, and this would run on the CPU", ErrorKind::wrong_use});
+  }
   std::optional<lab::Ceilings> ceilings;
   const MachineInfo machine = read_machine(gpu);
   if (!options.no_limit) {

@@ -212,13 +212,19 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
   const std::int64_t positions =
       std::min(capacity.positions, model.weights.config.max_positions * capacity.sequences);
   if (*backend == engine::Backend::cuda) {
-    return engine::make_cuda_executor(model.weights,
-                                      {.options = arguments.options,
-                                       .max_sequences = capacity.sequences,
-                                       .max_tokens = positions,
-                                       .max_batch_tokens = arguments.chunk.value_or(kGpuChunk),
-                                       .gpu_memory = arguments.gpu_memory,
-                                       .progress = progress});
+    auto made = engine::make_cuda_executor(model.weights,
+                                           {.options = arguments.options,
+                                            .max_sequences = capacity.sequences,
+                                            .max_tokens = positions,
+                                            .max_batch_tokens = arguments.chunk.value_or(kGpuChunk),
+                                            .gpu_memory = arguments.gpu_memory,
+                                            .progress = progress});
+    if (made) {
+      line.clear();
+      const engine::CudaPlan& plan = *(*made)->plan().cuda;
+      fmt::print(stderr, "{}: {}\n", plan.device, plan.memory.describe());
+    }
+    return made;
   }
   return engine::make_cpu_executor(model.weights,
                                    {.options = arguments.options,

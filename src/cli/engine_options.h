@@ -30,7 +30,7 @@ struct EngineArguments {
 
 /// --model, --weights, --shape, --layers.
 void add_model_options(CLI::App& command, EngineArguments& arguments);
-/// --backend, --threads, --simd, --kv, --attention, --experts, --layers-as, --chunk, and what only
+/// --backend, --threads, --simd, --kv-dtype, --attention, --experts, --layers-as, --chunk, and what only
 /// the GPU has: --graphs, --dependent-launch, --pipelines, --deterministic, --gpu-memory.
 void add_engine_options(CLI::App& command, EngineArguments& arguments);
 /// --activations f32|int8|auto.

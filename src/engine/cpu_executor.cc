@@ -50,6 +50,8 @@ class CpuExecutor final : public Executor {
     return static_cast<std::int64_t>(model_.memory.size());
   }
 
+  void watch(LayerProbe* probe) override { machine_.probe = probe; }
+
   Ticket submit(std::vector<BatchItem> items) override {
     check(!pending_, "a step was submitted before the last one was collected");
     pending_ = std::move(items);

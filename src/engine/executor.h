@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/kv_pool.h"
+#include "engine/layer_probe.h"
 #include "engine/options.h"
 #include "engine/sampler.h"
 
@@ -61,6 +62,9 @@ class Executor {
   /// order, and commits the positions.
   virtual Ticket submit(std::vector<BatchItem> items) = 0;
   virtual std::vector<ItemResult> collect(Ticket ticket) = 0;
+
+  /// Steps submitted from now on are watched; null: no more.
+  virtual void watch(LayerProbe* probe) = 0;
 
   virtual StepTraffic last_traffic() const = 0;
   virtual std::int64_t weight_bytes() const = 0;

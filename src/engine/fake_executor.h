@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ class FakeExecutor final : public Executor {
   const Plan& plan() const override { return plan_; }
   KvPool& kv() override { return kv_; }
   std::int64_t max_batch_tokens() const override { return max_batch_tokens_; }
+  void watch(LayerProbe*) override {}
   StepTraffic last_traffic() const override {
     return {.dense_bytes = 1000, .expert_bytes = 100, .kv_bytes = 10};
   }
@@ -51,6 +53,7 @@ class FakeExecutor final : public Executor {
 
   std::vector<ItemResult> collect(Ticket ticket) override {
     check(ticket == static_cast<Ticket>(steps.size()), "one step at a time");
+    for (const PageCopy& asked : kv_.take_copies()) copy(asked);
     std::vector<ItemResult> results;
     std::int64_t tokens = 0;
     for (const BatchItem& item : steps.back().items) {
@@ -58,6 +61,9 @@ class FakeExecutor final : public Executor {
       results.push_back(take(item));
     }
     check(tokens <= max_batch_tokens_, "a step carries too many tokens");
+    for (const BatchItem& item : steps.back().items) {
+      kv_.commit(item.sequence, std::ssize(item.tokens));
+    }
     return results;
   }
 
@@ -73,29 +79,53 @@ class FakeExecutor final : public Executor {
     return logits;
   }
 
-  /// A sequence's tokens follow its pages: a fork is told by the prefix that it shares.
-  ItemResult take(const BatchItem& item) {
-    History& history = histories_[item.sequence];
-    const auto length = static_cast<std::size_t>(kv_.length(item.sequence));
-    if (history.size() != length) {
-      check(last_.size() >= length, "a sequence without a history");
-      history.assign(last_.begin(), last_.begin() + static_cast<std::ptrdiff_t>(length));
+  /// What the pages hold: a sequence is what was written there, by whomever.
+  History read(SequenceId sequence) const {
+    const std::int64_t page_tokens = kv_.config().page_tokens;
+    const auto full = kv_.table(sequence, KvGroup::full);
+    const auto sliding = kv_.table(sequence, KvGroup::sliding);
+    History history;
+    for (std::int64_t at = 0; at < kv_.length(sequence); ++at) {
+      history.push_back(cells_.at({KvGroup::full, full[at / page_tokens], at % page_tokens}));
+      if (at <= kv_.length(sequence) - kv_.config().window) continue;
+      check(cells_.at({KvGroup::sliding, sliding[at / page_tokens], at % page_tokens}) ==
+                history.back(),
+            "a sliding page holds another token");
     }
+    return history;
+  }
+
+  void write(SequenceId sequence, std::int64_t at, std::int32_t token) {
+    const std::int64_t page_tokens = kv_.config().page_tokens;
+    for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+      const std::int32_t page = kv_.table(sequence, group)[at / page_tokens];
+      cells_[{group, page, at % page_tokens}] = token;
+    }
+  }
+
+  void copy(const PageCopy& copy) {
+    for (std::int64_t slot = 0; slot < kv_.config().page_tokens; ++slot) {
+      const auto from = cells_.find({copy.group, copy.from, slot});
+      if (from != cells_.end()) cells_[{copy.group, copy.to, slot}] = from->second;
+    }
+  }
+
+  ItemResult take(const BatchItem& item) {
+    History history = read(item.sequence);
     ItemResult result;
     for (std::size_t i = 0; i < item.tokens.size(); ++i) {
+      write(item.sequence, std::ssize(history), item.tokens[i]);
       history.push_back(item.tokens[i]);
       if (item.targets.empty()) continue;
       const bool likely = next(history) == item.targets[i];
       const double others = static_cast<double>(config_.vocab - 1);
       result.target_log_probs.push_back(std::log(likely ? 2.0 / 3 : 1.0 / 3 / others));
     }
-    last_ = history;
     if (item.want != Want::nothing) {
       std::vector<float> logits = logits_after(history);
       result.token = sample(logits, item.sampling, item.allowed);
       if (item.want == Want::logits) result.logits = std::move(logits);
     }
-    kv_.commit(item.sequence, std::ssize(item.tokens));
     return result;
   }
 
@@ -103,8 +133,7 @@ class FakeExecutor final : public Executor {
   std::int64_t max_batch_tokens_;
   Plan plan_;
   KvPool kv_;
-  std::map<SequenceId, History> histories_;
-  History last_;
+  std::map<std::tuple<KvGroup, std::int32_t, std::int64_t>, std::int32_t> cells_;  // page, slot
 };
 
 }  // namespace gauntlet::engine

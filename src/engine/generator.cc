@@ -47,6 +47,10 @@ std::string_view name_of(FinishReason reason) {
       return "length";
     case FinishReason::cancelled:
       return "cancelled";
+    case FinishReason::expired:
+      return "expired";
+    case FinishReason::failed:
+      return "failed";
   }
   fail("no such finish reason");
 }

@@ -28,7 +28,9 @@ enum class FinishReason {
   eos,        // the model ended the sequence
   stop,       // a stop string came up
   length,     // max_tokens, or the model's last position
-  cancelled,  // the caller's flag
+  cancelled,  // the caller's wish
+  expired,    // it waited too long for its turn
+  failed,     // what only this request met: no token to choose, a fault in its own callback
 };
 std::string_view name_of(FinishReason reason);
 

@@ -95,6 +95,7 @@ class Companion : public Executor {
   KvPool& kv() override { return inner_.kv(); }
   std::int64_t max_batch_tokens() const override { return inner_.max_batch_tokens() - 3; }
   StepTraffic last_traffic() const override { return inner_.last_traffic(); }
+  void watch(LayerProbe* probe) override { inner_.watch(probe); }
   std::int64_t weight_bytes() const override { return inner_.weight_bytes(); }
   Ticket submit(std::vector<BatchItem> items) override {
     if (kv().length(sequence_) > 1000) {

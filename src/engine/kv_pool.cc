@@ -12,6 +12,7 @@ KvPool::KvPool(const KvPoolConfig& config) : config_(config) {
   const std::int64_t counts[] = {config.full_pages, config.sliding_pages};
   for (int g = 0; g < kNumKvGroups; ++g) {
     groups_[g].references.assign(static_cast<std::size_t>(counts[g]), 0);
+    groups_[g].held = groups_[g].references;
     // The lowest pages are handed out first, so that a small load touches little memory.
     for (std::int64_t page = counts[g]; page-- > 0;) {
       groups_[g].free.push_back(static_cast<std::int32_t>(page));
@@ -64,6 +65,54 @@ void KvPool::free(SequenceId sequence) {
     }
   }
   sequences_.erase(sequence);
+}
+
+SequenceId KvPool::adopt(std::span<const std::int32_t> full,
+                         std::span<const std::int32_t> sliding) {
+  check(full.size() == sliding.size(), "an adopted prefix has as many pages in each group");
+  Sequence sequence{.length = std::ssize(full) * config_.page_tokens};
+  const std::span<const std::int32_t> tables[] = {full, sliding};
+  for (int g = 0; g < kNumKvGroups; ++g) {
+    for (const std::int32_t page : tables[g]) {
+      check(page == kNoPage || groups_[g].references[page] > 0, "an adopted page is not in use");
+      if (page != kNoPage) ++groups_[g].references[page];
+    }
+    sequence.tables[g].assign(tables[g].begin(), tables[g].end());
+  }
+  sequences_[next_] = std::move(sequence);
+  return next_++;
+}
+
+void KvPool::replace(SequenceId id, KvGroup kind, std::int64_t index, std::int32_t page) {
+  check((index + 1) * config_.page_tokens <= at(id).length, "only a whole page can be replaced");
+  Group& group = groups_[static_cast<int>(kind)];
+  std::int32_t& own = sequences_[id].tables[static_cast<int>(kind)][index];
+  check(own != kNoPage && group.references[page] > 0, "a page is replaced by one in use");
+  ++group.references[page];
+  give(group, own);
+  own = page;
+}
+
+void KvPool::hold(KvGroup kind, std::int32_t page) {
+  Group& group = groups_[static_cast<int>(kind)];
+  check(group.references[page] > 0, "a page that is held is in use");
+  ++group.references[page];
+  ++group.held[page];
+}
+
+void KvPool::release(KvGroup kind, std::int32_t page) {
+  Group& group = groups_[static_cast<int>(kind)];
+  check(group.held[page] > 0, "a page was released that nobody holds");
+  --group.held[page];
+  give(group, page);
+}
+
+std::int32_t KvPool::references(KvGroup group, std::int32_t page) const {
+  return groups_[static_cast<int>(group)].references[page];
+}
+
+std::int64_t KvPool::pages_needed(SequenceId sequence, KvGroup group, std::int64_t count) const {
+  return pages_needed(at(sequence), group, count);
 }
 
 /// New pages for positions [length, length + count), and one more where the page being written is
@@ -138,7 +187,7 @@ std::vector<PageCopy> KvPool::take_copies() { return std::exchange(copies_, {});
 std::string KvPool::check_integrity() const {
   for (int g = 0; g < kNumKvGroups; ++g) {
     const std::string name = g == 0 ? "full" : "sliding";
-    std::vector<std::int32_t> counted(groups_[g].references.size(), 0);
+    std::vector<std::int32_t> counted = groups_[g].held;
     for (const auto& [id, sequence] : sequences_) {
       const std::int64_t held = std::ssize(sequence.tables[g]) * config_.page_tokens;
       if (held < sequence.length) return name + ": a table is shorter than its sequence";

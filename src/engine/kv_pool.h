@@ -4,9 +4,9 @@
 // executor keeps the bytes.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace gauntlet::engine {
@@ -39,12 +39,26 @@ class KvPool {
   /// A sequence with the same contents, sharing every page. The parent stays as it is.
   SequenceId fork(SequenceId parent);
   void free(SequenceId sequence);
+  /// A sequence over whole pages that others keep: as many of each group as the prefix is long,
+  /// with kNoPage where a sliding layer has no use for one any more.
+  SequenceId adopt(std::span<const std::int32_t> full, std::span<const std::int32_t> sliding);
+  /// Lets a sequence use another page of the same contents in place of a whole one of its own.
+  void replace(SequenceId sequence, KvGroup group, std::int64_t index, std::int32_t page);
+
+  /// One more, or one fewer, reference to a page in use that no sequence stands for.
+  void hold(KvGroup group, std::int32_t page);
+  void release(KvGroup group, std::int32_t page);
+  /// Sequences and holders that share a page.
+  std::int32_t references(KvGroup group, std::int32_t page) const;
 
   /// Makes room for `count` more positions. False, with nothing changed, when pages are short.
   [[nodiscard]] bool reserve(SequenceId sequence, std::int64_t count);
   /// The reserved positions now hold data; pages that slid out of the window go back.
   void commit(SequenceId sequence, std::int64_t count);
+  /// Free pages that reserve() would take.
+  std::int64_t pages_needed(SequenceId sequence, KvGroup group, std::int64_t count) const;
 
+  const KvPoolConfig& config() const { return config_; }
   std::int64_t length(SequenceId sequence) const;
   /// Page of each run of page_tokens positions; kNoPage where a sliding layer let go.
   std::span<const std::int32_t> table(SequenceId sequence, KvGroup group) const;
@@ -64,6 +78,7 @@ class KvPool {
   };
   struct Group {
     std::vector<std::int32_t> references;  // per page
+    std::vector<std::int32_t> held;        // of those, the ones of hold()
     std::vector<std::int32_t> free;        // a stack
   };
 
@@ -75,7 +90,7 @@ class KvPool {
 
   KvPoolConfig config_;
   Group groups_[kNumKvGroups];
-  std::map<SequenceId, Sequence> sequences_;
+  std::unordered_map<SequenceId, Sequence> sequences_;
   SequenceId next_ = 1;
   std::vector<PageCopy> copies_;
 };

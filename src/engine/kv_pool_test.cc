@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "core/random.h"
 
 namespace gauntlet::engine {
@@ -60,12 +61,56 @@ TEST(KvPool, a_whole_shared_page_is_never_copied) {
   EXPECT_TRUE(pool.take_copies().empty());
 }
 
+TEST(KvPool, a_held_page_outlives_its_sequence_and_can_be_adopted) {
+  KvPool pool = small_pool();
+  const SequenceId first = pool.create();
+  ASSERT_TRUE(pool.reserve(first, 16));
+  const std::int32_t full = pool.table(first, KvGroup::full)[0];
+  const std::int32_t sliding = pool.table(first, KvGroup::sliding)[0];
+  pool.hold(KvGroup::full, full);
+  pool.hold(KvGroup::sliding, sliding);
+  pool.commit(first, 16);
+  pool.free(first);
+  EXPECT_EQ(pool.check_integrity(), "");
+  EXPECT_EQ(pool.free_pages(KvGroup::full), 39);
+
+  const SequenceId second = pool.adopt({&full, 1}, {&sliding, 1});
+  EXPECT_EQ(pool.length(second), 16);
+  EXPECT_EQ(pool.references(KvGroup::full, full), 2);
+  ASSERT_TRUE(pool.reserve(second, 1));
+  EXPECT_TRUE(pool.take_copies().empty());
+  pool.release(KvGroup::full, full);
+  pool.release(KvGroup::sliding, sliding);
+  pool.free(second);
+  EXPECT_EQ(pool.free_pages(KvGroup::full), 40);
+  EXPECT_EQ(pool.free_pages(KvGroup::sliding), 24);
+  EXPECT_EQ(pool.check_integrity(), "");
+  EXPECT_THROW(pool.release(KvGroup::full, full), Fault);
+  EXPECT_THROW(pool.adopt({&full, 1}, {&sliding, 1}), Fault);
+}
+
+TEST(KvPool, a_replaced_page_goes_back) {
+  KvPool pool = small_pool();
+  const SequenceId ids[] = {pool.create(), pool.create()};
+  for (const SequenceId id : ids) {
+    ASSERT_TRUE(pool.reserve(id, 20));
+    pool.commit(id, 20);
+  }
+  const std::int32_t shared = pool.table(ids[0], KvGroup::full)[0];
+  pool.replace(ids[1], KvGroup::full, 0, shared);
+  EXPECT_EQ(pool.table(ids[1], KvGroup::full)[0], shared);
+  EXPECT_EQ(pool.free_pages(KvGroup::full), 40 - 3);
+  EXPECT_EQ(pool.check_integrity(), "");
+  EXPECT_THROW(pool.replace(ids[1], KvGroup::full, 1, shared), Fault) << "its end is not written";
+}
+
 TEST(KvPool, stays_whole_through_ten_thousand_random_operations) {
   KvPool pool = small_pool();
   Random random(7);
   std::vector<SequenceId> live;
+  std::vector<std::pair<KvGroup, std::int32_t>> held;
   for (int operation = 0; operation < 10000; ++operation) {
-    const std::uint64_t kind = random.next_below(10);
+    const std::uint64_t kind = random.next_below(12);
     if (live.empty() || kind == 0) {
       live.push_back(pool.create());
     } else {
@@ -75,6 +120,16 @@ TEST(KvPool, stays_whole_through_ten_thousand_random_operations) {
         live.erase(live.begin() + static_cast<std::ptrdiff_t>(pick));
       } else if (kind == 2) {
         live.push_back(pool.fork(live[pick]));
+      } else if (kind == 10) {
+        const KvGroup group = random.next_below(2) == 0 ? KvGroup::full : KvGroup::sliding;
+        const auto table = pool.table(live[pick], group);
+        if (!table.empty() && table.back() != kNoPage && held.size() < 8) {
+          held.emplace_back(group, table.back());
+          pool.hold(group, table.back());
+        }
+      } else if (kind == 11) {
+        if (!held.empty()) pool.release(held.back().first, held.back().second);
+        if (!held.empty()) held.pop_back();
       } else {
         const auto count = static_cast<std::int64_t>(random.next_below(kind == 3 ? 100 : 6));
         const std::int64_t before = pool.length(live[pick]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/text.h"
 #include "core/threads.h"
 
 namespace gauntlet::engine {
@@ -68,6 +69,12 @@ std::string_view name_of(KvType type) {
   return type == KvType::f32 ? "f32" : type == KvType::bf16 ? "bf16" : "fp8";
 }
 
+std::string CudaMemory::describe() const {
+  const auto text = [](std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+  return fmt::format("{} weights, {} workspace, {} KV of {} free", text(weight_bytes),
+                     text(workspace_bytes), text(kv_bytes), text(free_bytes));
+}
+
 std::string Plan::activations() const {
   if (cuda) return "bf16";
   return std::string(name_of(experts == Precision::f32 ? dense : experts));
@@ -91,6 +98,7 @@ std::vector<std::string> describe_cuda(const CudaPlan& plan) {
       fmt::format("determinism: {}", plan.determinism == Determinism::per_request
                                          ? "per request"
                                          : "per batch (sums may differ with batch mates)"),
+      "memory: " + plan.memory.describe(),
   };
 }
 

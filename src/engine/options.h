@@ -46,6 +46,18 @@ struct EngineOptions {
   CudaOptions cuda;
 };
 
+/// How a GPU's memory is shared.
+struct CudaMemory {
+  std::int64_t free_bytes = 0;  // before anything was taken
+  std::int64_t weight_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+  std::int64_t kv_bytes = 0;
+
+  std::int64_t all_bytes() const { return weight_bytes + workspace_bytes + kv_bytes; }
+  /// "12.9 GiB weights, 2.1 GiB workspace, 0.3 GiB KV of 139 GiB free".
+  std::string describe() const;
+};
+
 /// What runs on a GPU.
 struct CudaPlan {
   std::string device;
@@ -57,6 +69,7 @@ struct CudaPlan {
   Graphs graphs = Graphs::on;
   DependentLaunch dependent_launch = DependentLaunch::on;
   Determinism determinism = Determinism::per_batch;
+  CudaMemory memory;
 };
 
 /// What runs: each option resolved to a named variant.

@@ -170,6 +170,11 @@ std::int32_t draw(std::span<const float> weights, double point) {
 
 }  // namespace
 
+double draw_point(const SamplingParams& params) {
+  const std::uint64_t bits = Random(params.seed).bits(static_cast<std::uint64_t>(params.step));
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
 Expected<void> validate(const SamplingParams& params) {
   const auto wrong = [](std::string message) {
     return Error{std::move(message), ErrorKind::wrong_use};
@@ -206,8 +211,7 @@ std::int32_t sample(std::span<const float> logits, const SamplingParams& params,
   if (params.min_p > 0) {
     for (float& weight : weights) weight = weight < params.min_p ? 0.0f : weight;
   }
-  const std::uint64_t bits = Random(params.seed).bits(static_cast<std::uint64_t>(params.step));
-  return draw(weights, static_cast<double>(bits >> 11) * 0x1p-53);
+  return draw(weights, draw_point(params));
 }
 
 }  // namespace gauntlet::engine

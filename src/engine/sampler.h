@@ -20,6 +20,9 @@ struct SamplingParams {
 /// Holds an error that names the first parameter no draw can be made with.
 Expected<void> validate(const SamplingParams& params);
 
+/// Where in [0, 1) a request's next draw falls: by its seed and step alone.
+double draw_point(const SamplingParams& params);
+
 /// What sample() answers when the mask, or logits that are NaN or -inf, leave no token.
 inline constexpr std::int32_t kNoChoice = -1;
 

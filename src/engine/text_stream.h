@@ -17,6 +17,8 @@ class TextStream {
 
   /// The text that is safe to show after this token.
   std::string push(std::int32_t token);
+  /// The same after text that is whole characters already, as a parser of messages hands out.
+  std::string push_text(std::string_view text) { return stopped_ ? "" : take(text); }
   /// A stop string was found; the text ends before it, and nothing more is taken.
   bool stopped() const { return stopped_; }
   /// What is still held when no token follows.

@@ -57,7 +57,24 @@ void Layers::run(int worker) {
     } else {
       layer_op_by_op(layer, worker);
     }
+    if (machine_.probe == nullptr) continue;
+    if (worker == 0) {
+      const std::int64_t numbers = step_.num_tokens() * machine_.model.config.hidden;
+      machine_.probe->finished(layer, {buffers_.x.data(), static_cast<std::size_t>(numbers)});
+    }
+    barrier_.wait();
   }
+}
+
+void Layers::show_routing(std::int64_t layer, int worker) {
+  if (machine_.probe == nullptr) return;
+  if (worker == 0) {
+    const auto picks =
+        static_cast<std::size_t>(step_.num_tokens() * machine_.model.config.experts_per_token);
+    machine_.probe->routed(layer, {buffers_.chosen.data(), picks},
+                           {buffers_.chosen_weights.data(), picks});
+  }
+  barrier_.wait();
 }
 
 void Layers::place_keys(std::int64_t layer, int worker) {

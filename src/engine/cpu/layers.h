@@ -42,7 +42,12 @@ class Layers {
              float* logits, std::int32_t* chosen, float* weights) const;
   void count_experts(const PackedLayer& layer, const Routing& routing, int worker);
 
-  bool repeats() const { return step_.num_tokens() <= kRepeatedTokens; }
+  /// What is watched happens once.
+  bool repeats() const {
+    return step_.num_tokens() <= kRepeatedTokens && machine_.probe == nullptr;
+  }
+  /// Between two barriers.
+  void show_routing(std::int64_t layer, int worker);
   float* x(std::int64_t token) { return buffers_.x.data() + token * machine_.model.config.hidden; }
 
   const Machine& machine_;

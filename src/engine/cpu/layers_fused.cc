@@ -67,6 +67,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
   route(share.begin, share.end - share.begin, layer, normed,
         repeats() ? own.router.data() : buffers_.router.data(), chosen, weights);
   if (!repeats()) barrier_.wait();
+  show_routing(index, worker);
   group_by_expert(chosen, weights, tokens, config.experts_per_token, config.num_experts,
                   own.routing);
   count_experts(layer, own.routing, worker);

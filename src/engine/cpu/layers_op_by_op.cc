@@ -83,6 +83,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   route(rows.begin, rows.end - rows.begin, layer, normed, buffers_.router.data(),
         buffers_.chosen.data(), buffers_.chosen_weights.data());
   barrier_.wait();
+  show_routing(index, worker);
   group_by_expert(buffers_.chosen.data(), buffers_.chosen_weights.data(), tokens,
                   config.experts_per_token, config.num_experts, own.routing);
   count_experts(layer, own.routing, worker);

@@ -10,6 +10,7 @@
 #include "engine/cpu/rope.h"
 #include "engine/cpu/routing.h"
 #include "engine/cpu/rows.h"
+#include "engine/layer_probe.h"
 #include "kernels/cpu/kernels.h"
 
 namespace gauntlet::engine {
@@ -37,6 +38,7 @@ struct Machine {
   const Rope& rope;
   KvStore& kv;
   int workers;
+  LayerProbe* probe = nullptr;  // null: nobody watches
 };
 
 /// Buffers for up to max_tokens, allocated once.

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,11 +5,9 @@
 #include <span>
 
 #include "core/check.h"
-#include "core/cuda/device.h"
-#include "core/random.h"
-#include "core/text.h"
 #include "engine/cuda/forward.h"
 #include "engine/cuda/graphs.h"
+#include "engine/cuda/sizing.h"
 #include "engine/cuda_executor.h"
 
 namespace gauntlet::engine {
@@ -43,10 +39,6 @@ struct Part {
   std::vector<LogitRow> rows;
 };
 
-int pages_of(std::int64_t positions) {
-  return static_cast<int>((positions + kPageTokens - 1) / kPageTokens);
-}
-
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(Plan plan, DeviceModel model, const KvPoolConfig& pool, const BufferSizes& sizes,
@@ -70,17 +62,16 @@ class CudaExecutor final : public Executor {
   std::int64_t max_batch_tokens() const override { return sizes_.tokens; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
+  void watch(LayerProbe* probe) override { probe_ = probe; }
 
   Ticket submit(std::vector<BatchItem> items) override {
     check(!pending_, "a step was submitted before the last one was collected");
     pending_ = std::move(items);
-    kv_.copy(pool_.take_copies(), stream_);
-    parts_ = cut(*pending_);
-    results_.assign(pending_->size(), {});
-    // All parts but the last are waited for here: they share buffers with the next.
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      start(parts_[p]);
-      if (p + 1 < parts_.size()) finish(parts_[p]);
+    try {
+      begin();
+    } catch (...) {
+      pending_.reset();  // a faulty step is not under way: the next one can come
+      throw;
     }
     return ++ticket_;
   }
@@ -97,6 +88,17 @@ class CudaExecutor final : public Executor {
   std::int64_t slot_bytes() const {
     return model_.config.num_layers * (model_.config.num_experts + 1) *
            static_cast<std::int64_t>(sizeof(std::int32_t));
+  }
+  /// Starts the pending step. All parts but the last are waited for: they share buffers with the
+  /// next.
+  void begin() {
+    kv_.copy(pool_.take_copies(), stream_);
+    parts_ = cut(*pending_);
+    results_.assign(pending_->size(), {});
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      start(parts_[p]);
+      if (p + 1 < parts_.size()) finish(parts_[p]);
+    }
   }
   std::vector<Part> cut(const std::vector<BatchItem>& items) const;
   void describe(Part& part) const;
@@ -116,6 +118,7 @@ class CudaExecutor final : public Executor {
   PinnedMemory slots_;  // a copy of the step's first_slot
   Forward forward_;
   GraphCache graphs_;
+  LayerProbe* probe_ = nullptr;
   std::optional<std::vector<BatchItem>> pending_;
   std::vector<Part> parts_;
   std::vector<ItemResult> results_;
@@ -151,7 +154,7 @@ void CudaExecutor::describe(Part& part) const {
     const std::int64_t end = pool_.length(item.sequence) + count;
     check(end <= std::ssize(pool_.table(item.sequence, KvGroup::full)) * kPageTokens,
           "a batch item's positions were not reserved");
-    pages = std::max(pages, pages_of(end));
+    pages = std::max(pages, static_cast<int>(pages_of(end)));
     shape.max_query = std::max(shape.max_query, count);
     shape.greedy = shape.greedy && item.sampling.temperature == 0 && item.allowed.empty();
     shape.targets = shape.targets || !item.targets.empty();
@@ -216,13 +219,11 @@ void CudaExecutor::fill(const Part& part) {
           real && !item->targets.empty() ? item->targets[static_cast<std::size_t>(t)] : -1;
       at.params[row] = {};
       if (real && item->sampling.temperature > 0) {
-        const std::uint64_t bits =
-            Random(item->sampling.seed).bits(static_cast<std::uint64_t>(item->sampling.step));
         at.params[row] = {.temperature = item->sampling.temperature,
                           .top_p = item->sampling.top_p,
                           .min_p = item->sampling.min_p,
                           .top_k = item->sampling.top_k,
-                          .point = static_cast<double>(bits >> 11) * 0x1p-53};
+                          .point = draw_point(item->sampling)};
       }
       if (shape.mask_words > 0) {
         std::uint32_t* mask = at.allowed + std::int64_t{row} * shape.mask_words;
@@ -254,7 +255,7 @@ void CudaExecutor::start(const Part& part) {
   last_shape_ = shape;
   const auto work = [&](cudaStream_t stream) {
     inputs_.upload(shape, stream);
-    forward_.run(shape, inputs_.on_device(shape), stream);
+    forward_.run(shape, inputs_.on_device(shape), stream, probe_);
     cuda_check(cudaMemcpyAsync(slots_.data(), buffers_.first_slot,
                                static_cast<std::size_t>(slot_bytes()), cudaMemcpyDeviceToHost,
                                stream));
@@ -265,7 +266,7 @@ void CudaExecutor::start(const Part& part) {
     }
   };
   const bool decode = shape.max_query == 1;
-  if (plan_.cuda->graphs == Graphs::on && decode) {
+  if (plan_.cuda->graphs == Graphs::on && decode && probe_ == nullptr) {
     graphs_.launch(shape, stream_, work);
   } else {
     work(stream_);
@@ -275,7 +276,6 @@ void CudaExecutor::start(const Part& part) {
 void CudaExecutor::finish(const Part& part) {
   stream_.wait();
   const auto* choices = reinterpret_cast<const RowChoice*>(choices_.data());
-  const std::size_t kept = std::min<std::size_t>(part.rows.size(), kLogitRows);
   for (std::size_t r = 0; r < part.rows.size(); ++r) {
     const LogitRow& row = part.rows[r];
     ItemResult& result = results_[row.item];
@@ -289,8 +289,7 @@ void CudaExecutor::finish(const Part& part) {
     result.log_probability = choices[r].log_probability;
     if ((*pending_)[row.item].want != Want::logits) continue;
     // The last piece of rows is what is left in the buffer.
-    const std::size_t first =
-        part.rows.size() <= kept ? 0 : (part.rows.size() - 1) / kLogitRows * kLogitRows;
+    const std::size_t first = (part.rows.size() - 1) / kLogitRows * kLogitRows;
     check(r >= first, "logits of too many rows are wanted at once");
     const auto vocab = static_cast<std::size_t>(model_.config.vocab);
     result.logits.resize(vocab);
@@ -321,125 +320,26 @@ StepTraffic CudaExecutor::last_traffic() const {
   return traffic;
 }
 
-struct Gpu {
-  std::string name;
-  int num_sms = 0;
-};
-
-Expected<Gpu> find_gpu() {
-  const GpuQuery query = query_gpus();
-  if (query.gpus.empty()) return Error{query.reason};
-  cudaDeviceProp properties{};
-  cuda_check(cudaSetDevice(0));
-  cuda_check(cudaGetDeviceProperties(&properties, 0));
-  if (properties.major < 8) {
-    return Error{fmt::format("{} is sm_{}{}; the CUDA engine needs sm_80 or later", properties.name,
-                             properties.major, properties.minor)};
-  }
-  return Gpu{.name = properties.name, .num_sms = properties.multiProcessorCount};
-}
-
-Expected<CudaPlan> resolve_cuda(const EngineOptions& options, const Gpu& gpu) {
-  if (options.kv == KvType::f32) {
-    return Error{"the CUDA engine keeps keys and values in bf16 or fp8, not f32",
-                 ErrorKind::wrong_use};
-  }
-  CudaPlan plan{.device = gpu.name,
-                .num_sms = gpu.num_sms,
-                .expert_weights = options.experts,
-                .attention = options.attention,
-                .kv = options.kv.value_or(KvType::bf16),
-                .pipelines = options.cuda.pipelines,
-                .graphs = options.cuda.graphs,
-                .dependent_launch = options.cuda.dependent_launch,
-                .determinism = options.cuda.determinism};
-  if (!kernels::cuda::wide_available()) plan.pipelines = Pipelines::plain;
-  return plan;
-}
-
-Expected<void> check_shape(const model::ModelConfig& config) {
-  const std::int64_t group = config.num_heads / config.num_kv_heads;
-  if (config.head_dim == kernels::cuda::kHeadDim &&
-      (group == 1 || group == 2 || group == 4 || group == 8) && config.hidden % 64 == 0 &&
-      config.intermediate % 64 == 0) {
-    return {};
-  }
-  return Error{fmt::format(
-      "{}: the CUDA engine takes a head_dim of 64, 1, 2, 4 or 8 query heads per KV head and widths "
-      "that are multiples of 64, not {}, {}, {} and {}",
-      config.name, config.head_dim, group, config.hidden, config.intermediate)};
-}
-
 }  // namespace
-
-std::string no_cuda_executor_reason() {
-  const auto gpu = find_gpu();
-  return gpu ? "" : gpu.error().message;
-}
 
 Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights& weights,
                                                        const CudaExecutorConfig& config) {
-  const auto gpu = find_gpu();
-  if (!gpu) return gpu.error();
-  const auto cuda_plan = resolve_cuda(config.options, *gpu);
-  if (!cuda_plan) return cuda_plan.error();
+  const auto sizing = size_cuda_executor(weights, config);
+  if (!sizing) return sizing.error();
   const model::ModelConfig& shape = weights.config;
-  if (const auto fits = check_shape(shape); !fits) return fits.error();
-
-  std::size_t free_bytes = 0, all_bytes = 0;
-  cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes));
-  const auto usable =
-      static_cast<std::int64_t>(static_cast<double>(free_bytes) * config.gpu_memory);
-  BufferSizes sizes{.tokens = std::max(config.max_batch_tokens, config.max_sequences),
-                    .sequences = config.max_sequences};
-  sizes.attention_bytes =
-      Forward::attention_bytes(shape, *cuda_plan, config.max_sequences, shape.max_positions);
-  const std::int64_t weight_bytes = device_model_bytes(weights, *cuda_plan);
-  const std::int64_t buffer_bytes = Buffers::bytes_for(shape, sizes);
-
-  const auto pages = [](std::int64_t positions) {
-    return (positions + kPageTokens - 1) / kPageTokens;
-  };
-  KvPoolConfig pool{.page_tokens = kPageTokens, .window = shape.sliding_window};
-  pool.sliding_pages =
-      config.max_sequences * (pages(shape.sliding_window) + 2) + pages(config.max_batch_tokens);
-  const auto kv_bytes = [&](std::int64_t tokens) {
-    pool.full_pages = pages(tokens) + config.max_sequences;
-    return KvMemory::bytes_for(shape, pool, cuda_plan->kv);
-  };
-  std::int64_t tokens = config.max_tokens;
-  if (tokens == 0) {
-    const std::int64_t per_token =
-        std::max<std::int64_t>(1, (kv_bytes(1 << 20) - kv_bytes(0)) >> 20);
-    const std::int64_t left = usable - weight_bytes - buffer_bytes - kv_bytes(0);
-    tokens = std::min(left / per_token, shape.max_positions * config.max_sequences);
-  }
-  const std::int64_t needed =
-      weight_bytes + buffer_bytes + kv_bytes(std::max<std::int64_t>(tokens, kPageTokens));
-  if (needed > usable) {
-    return Error{fmt::format(
-        "{} needs {} on the GPU ({} weights, {} workspace, {} KV) and {} may be used ({:.0f}% of "
-        "{} "
-        "free): take fewer sequences, a shorter context, a smaller --chunk or more --gpu-memory",
-        shape.name, format_bytes(static_cast<double>(needed)),
-        format_bytes(static_cast<double>(weight_bytes)),
-        format_bytes(static_cast<double>(buffer_bytes)),
-        format_bytes(static_cast<double>(kv_bytes(std::max<std::int64_t>(tokens, kPageTokens)))),
-        format_bytes(static_cast<double>(usable)), config.gpu_memory * 100,
-        format_bytes(static_cast<double>(free_bytes)))};
-  }
-  kv_bytes(tokens);
-  StepShape largest{.tokens = static_cast<int>(sizes.tokens),
-                    .sequences = static_cast<int>(sizes.sequences),
-                    .table_stride = pages_of(shape.max_positions),
-                    .logit_rows = static_cast<int>(sizes.tokens)};
+  const StepShape largest{.tokens = static_cast<int>(sizing->buffers.tokens),
+                          .sequences = static_cast<int>(sizing->buffers.sequences),
+                          .table_stride = static_cast<int>(pages_of(shape.max_positions)),
+                          .logit_rows = static_cast<int>(sizing->buffers.tokens)};
   StepShape masked = largest;
   masked.logit_rows = masked.sequences;
   masked.mask_words = static_cast<int>((shape.vocab + 31) / 32);
-  Plan plan{.expert_weights = cuda_plan->expert_weights, .kv = cuda_plan->kv, .cuda = *cuda_plan};
-  DeviceModel model = load_device_model(weights, *cuda_plan, config.progress);
-  return std::unique_ptr<Executor>(std::make_unique<CudaExecutor>(
-      std::move(plan), std::move(model), pool, sizes, std::array{largest, masked}));
+  Plan plan{
+      .expert_weights = sizing->plan.expert_weights, .kv = sizing->plan.kv, .cuda = sizing->plan};
+  DeviceModel model = load_device_model(weights, sizing->plan, config.progress);
+  return std::unique_ptr<Executor>(std::make_unique<CudaExecutor>(std::move(plan), std::move(model),
+                                                                  sizing->pool, sizing->buffers,
+                                                                  std::array{largest, masked}));
 }
 
 }  // namespace gauntlet::engine

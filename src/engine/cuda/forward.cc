@@ -18,7 +18,7 @@ using namespace kernels::cuda;
 /// Up to here a plain product reads its weights once with the skinny kernel.
 constexpr std::int64_t kSkinnyTokens = 16;
 /// Slots per expert, on average, from which on the wide kernel is faster.
-constexpr std::int64_t kWideSlotsPerExpert = 4;
+constexpr std::int64_t kWideSlotsPerExpert = 12;
 /// Where a sequence's positions are cut when bits must not depend on the batch.
 constexpr int kFixedPagesPerSplit = 4;
 /// The tile of prompts when bits must not depend on the batch.
@@ -97,12 +97,14 @@ void Forward::product(const Step& step, const Product& product, const WideInput&
   skinny_product(product, choose_skinny_tile(product, expected, plan_.num_sms), step.how);
 }
 
-void Forward::run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream) {
+void Forward::run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream,
+                  LayerProbe* probe) {
   const Step step{shape,
                   inputs,
                   {.stream = stream,
                    .overlap = plan_.dependent_launch == DependentLaunch::on ? Overlap::dependent
-                                                                            : Overlap::none}};
+                                                                            : Overlap::none},
+                  probe};
   // What comes before is a copy, not a kernel: nothing to overlap with.
   embed({.table = model_.embedding,
          .ids = inputs.ids,
@@ -110,7 +112,10 @@ void Forward::run(const StepShape& shape, const StepPointers& inputs, cudaStream
          .num_tokens = shape.tokens,
          .hidden = model_.config.hidden},
         {.stream = stream});
-  for (std::size_t l = 0; l < model_.layers.size(); ++l) layer(step, l);
+  for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+    layer(step, l);
+    if (probe != nullptr) show_layer(step, l);
+  }
   if (shape.logit_rows > 0) logits(step);
 }
 
@@ -230,10 +235,11 @@ void Forward::experts(const Step& step, std::size_t index) {
                    .slot_token = buffers_.slot_token,
                    .slot_row = buffers_.slot_row,
                    .slot_weight = buffers_.slot_weight};
-  if (step.shape.tokens <= kMostDealtTokens) {
+  if (step.shape.tokens <= kMostDealtTokens && step.probe == nullptr) {
     route_and_deal(router, dealt, buffers_.routed, step.how);
   } else {
     route(router, step.how);
+    if (step.probe != nullptr) show_routing(step, index);
     deal(dealt, step.how);
   }
   Product gate_up{.weights = layer.gate_up,
@@ -273,6 +279,44 @@ void Forward::experts(const Step& step, std::size_t index) {
   down.groups.slot_token = nullptr;
   down.groups.dealt = Dealt::earlier;
   product(step, down, activated_);
+}
+
+void Forward::show_routing(const Step& step, std::size_t index) const {
+  const auto picks = static_cast<std::size_t>(step.shape.tokens * model_.config.experts_per_token);
+  std::vector<std::int32_t> chosen(picks);
+  std::vector<float> weights(picks);
+  const auto move = [&](auto* to, const auto* from, cudaMemcpyKind way) {
+    cuda_check(cudaMemcpyAsync(to, from, picks * sizeof(*to), way, step.how.stream));
+    cuda_check(cudaStreamSynchronize(step.how.stream));
+  };
+  move(chosen.data(), buffers_.chosen, cudaMemcpyDeviceToHost);
+  move(weights.data(), buffers_.chosen_weights, cudaMemcpyDeviceToHost);
+  step.probe->routed(static_cast<std::int64_t>(index), chosen, weights);
+  move(buffers_.chosen, chosen.data(), cudaMemcpyHostToDevice);
+  move(buffers_.chosen_weights, weights.data(), cudaMemcpyHostToDevice);
+}
+
+/// The experts' part is added by the next layer's norm: here it is added on the host.
+void Forward::show_layer(const Step& step, std::size_t index) const {
+  const auto hidden = static_cast<std::size_t>(model_.config.hidden);
+  const auto tokens = static_cast<std::size_t>(step.shape.tokens);
+  const auto ranks = static_cast<std::size_t>(model_.config.experts_per_token);
+  std::vector<float> x(tokens * hidden), experts(tokens * ranks * hidden);
+  const auto bring = [&](std::vector<float>& to, const float* from) {
+    cuda_check(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(float), cudaMemcpyDeviceToHost,
+                               step.how.stream));
+    cuda_check(cudaStreamSynchronize(step.how.stream));
+  };
+  bring(x, buffers_.x);
+  bring(experts, buffers_.experts);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      for (std::size_t i = 0; i < hidden; ++i) {
+        x[t * hidden + i] += experts[(t * ranks + r) * hidden + i];
+      }
+    }
+  }
+  step.probe->finished(static_cast<std::int64_t>(index), x);
 }
 
 void Forward::logits(const Step& step) {

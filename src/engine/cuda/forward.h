@@ -5,6 +5,7 @@
 #include "engine/cuda/device_model.h"
 #include "engine/cuda/kv_memory.h"
 #include "engine/cuda/step_inputs.h"
+#include "engine/layer_probe.h"
 #include "kernels/cuda/launch_how.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/wide_product.h"
@@ -18,7 +19,8 @@ class Forward {
 
   /// Launches everything; choices[0 .. logit_rows) are set when the stream has come that far. With
   /// more rows than kLogitRows, the logits of the last kLogitRows at most remain.
-  void run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream);
+  void run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream,
+           LayerProbe* probe = nullptr);
 
   /// Scratch that the attention of such steps needs.
   static std::int64_t attention_bytes(const model::ModelConfig& config, const CudaPlan& plan,
@@ -29,12 +31,15 @@ class Forward {
     const StepShape& shape;
     const StepPointers& inputs;
     kernels::cuda::Launch how;
+    LayerProbe* probe = nullptr;  // null: nobody watches, nothing waits
   };
 
   void layer(const Step& step, std::size_t index);
   void attention(const Step& step, std::size_t index);
   void experts(const Step& step, std::size_t index);
   void logits(const Step& step);
+  void show_routing(const Step& step, std::size_t index) const;
+  void show_layer(const Step& step, std::size_t index) const;
   /// `input` describes product.x to the wide kernel.
   void product(const Step& step, const kernels::cuda::Product& product,
                const kernels::cuda::WideInput& input);

@@ -14,8 +14,14 @@ void GraphCache::launch(const StepShape& shape, cudaStream_t stream,
       }));
     }
     cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    work(stream);
     cudaGraph_t captured = nullptr;
+    try {
+      work(stream);
+    } catch (...) {
+      cudaStreamEndCapture(stream, &captured);
+      cudaGraphDestroy(captured);
+      throw;
+    }
     cuda_check(cudaStreamEndCapture(stream, &captured));
     cudaGraphExec_t graph = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&graph, captured, 0);

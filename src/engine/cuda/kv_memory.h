@@ -12,6 +12,10 @@
 
 namespace gauntlet::engine {
 
+inline std::int64_t pages_of(std::int64_t positions) {
+  return (positions + kernels::cuda::kPageTokens - 1) / kernels::cuda::kPageTokens;
+}
+
 class KvMemory {
  public:
   KvMemory(const model::ModelConfig& config, const KvPoolConfig& pool, KvType type);

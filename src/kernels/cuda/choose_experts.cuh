@@ -6,10 +6,17 @@
 
 namespace gauntlet::kernels::cuda {
 
-/// One warp takes the largest again and again; the lower expert wins a tie. `Work` is Router, or
-/// another that names what is chosen and where it goes as Router does.
+struct Choice {
+  int expert = -1;
+  float weight = 0;
+};
+
+/// One warp takes the largest again and again; the lower expert wins a tie. Lane r has the choice
+/// of rank r. `Work` is Router, or another that names what is chosen and where it goes as Router
+/// does.
 template <class Work>
-__device__ __forceinline__ void choose(const Work& work, std::int64_t token, const float* logits) {
+__device__ __forceinline__ Choice choose(const Work& work, std::int64_t token,
+                                         const float* logits) {
   constexpr int kPerLane = kMostRouterExperts / 32;
   const int lane = threadIdx.x % 32;
   float mine[kPerLane];
@@ -50,13 +57,16 @@ __device__ __forceinline__ void choose(const Work& work, std::int64_t token, con
     if (r < work.experts_per_token) sum += __expf(best[r] - best[0]);
   }
   const bool real = work.real_tokens == nullptr || token < *work.real_tokens;
+  Choice own;
 #pragma unroll
   for (int r = 0; r < kMostExpertsPerToken; ++r) {
     if (r < work.experts_per_token && lane == r) {
-      work.chosen[token * work.experts_per_token + r] = real ? expert[r] : -1;
-      work.weights[token * work.experts_per_token + r] = __expf(best[r] - best[0]) / sum;
+      own = {real ? expert[r] : -1, __expf(best[r] - best[0]) / sum};
+      work.chosen[token * work.experts_per_token + r] = own.expert;
+      work.weights[token * work.experts_per_token + r] = own.weight;
     }
   }
+  return own;
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -11,7 +11,7 @@
 namespace gauntlet::kernels::cuda {
 
 /// Below this, joining parts costs more than the shorter walk saves.
-inline constexpr int kMinPagesPerSplit = 4;
+inline constexpr int kMinPagesPerSplit = 12;
 inline constexpr int kDecodeBlocksPerSm = 2;
 inline constexpr int kDecodeWaves = 2;
 /// Sum, maximum and 64 floats for each of up to 8 heads.

@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include "kernels/cuda/add_in_memory.cuh"
 #include "kernels/cuda/product.h"
 
 namespace gauntlet::kernels::cuda {
@@ -13,19 +14,25 @@ __device__ __forceinline__ float swiglu(float gate, float up, float limit) {
   return (up + 1.0f) * gate / (1.0f + __expf(-1.702f * gate));
 }
 
-/// `column` is a token, or a slot of `expert`; `upper` and `lower` are the sums of rows
-/// tile * 16 + row and 8 below it.
-__device__ __forceinline__ void finish(const Product& p, int expert, int tile, int row, int column,
-                                       float upper, float lower) {
+/// Of rows tile * 16 + row and 8 below it.
+struct RowPair {
+  float upper = 0;
+  float lower = 0;
+};
+
+__device__ __forceinline__ RowPair bias_of(const Product& p, int expert, int tile, int row) {
+  if (p.bias == nullptr) return {};
+  const float* bias = p.bias + expert * p.weights.row_blocks() * kBlockRows +
+                      static_cast<std::int64_t>(tile) * kTileRows + row;
+  return {__ldg(bias), __ldg(bias + 8)};
+}
+
+/// `column` is a token, or a slot of the expert that the sums and the bias are of.
+__device__ __forceinline__ void finish(const Product& p, int tile, int row, int column,
+                                       RowPair sums, RowPair bias) {
   const std::int64_t first = static_cast<std::int64_t>(tile) * kTileRows + row;
   const float unit = p.weights.format == WeightFormat::mxfp4 ? kMxfp4Unit : 1.0f;
-  upper *= unit;
-  lower *= unit;
-  if (p.bias != nullptr) {
-    const float* bias = p.bias + expert * p.weights.row_blocks() * kBlockRows + first;
-    upper += bias[0];
-    lower += bias[8];
-  }
+  float upper = sums.upper * unit + bias.upper, lower = sums.lower * unit + bias.lower;
   if (p.epilogue == Epilogue::swiglu_bf16) {
     const std::int64_t out = static_cast<std::int64_t>(tile) * (kTileRows / 2) + row;
     if (out < p.weights.rows / 2) {
@@ -46,7 +53,7 @@ __device__ __forceinline__ void finish(const Product& p, int expert, int tile, i
     if (p.epilogue == Epilogue::store_bf16) {
       static_cast<__nv_bfloat16*>(p.out)[at + offset] = __float2bfloat16(value);
     } else if (p.epilogue == Epilogue::add_f32) {
-      static_cast<float*>(p.out)[at + offset] += value;
+      add_in_memory(static_cast<float*>(p.out) + at + offset, value);
     } else {
       static_cast<float*>(p.out)[at + offset] = value;
     }

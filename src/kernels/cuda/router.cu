@@ -22,31 +22,37 @@ __device__ __forceinline__ float2 as_floats(std::uint32_t pair) {
   return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
 }
 
-/// The first pieces of eight weights of this warp's first expert.
-constexpr int kAheadPieces = 7;
+/// What a block of one token has under way before the kernel in front has ended: the weights of its
+/// warps' first experts, the norm's weights, the biases.
+constexpr int kOneThreads = 512;
+constexpr int kOneWarps = kOneThreads / 32;
+constexpr int kAheadExperts = 2;
+constexpr int kAheadPieces = 10;
 struct Ahead {
-  uint4 weight[kAheadPieces];
+  uint4 weight[kAheadExperts][kAheadPieces];
 };
 
-__device__ __forceinline__ Ahead load_ahead(const Router& work) {
-  const int expert = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const auto* from = reinterpret_cast<const uint4*>(work.weight + expert * work.hidden);
-  Ahead ahead;
+__device__ __forceinline__ void load_ahead(const Router& work, Ahead& ahead) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
-  for (int k = 0; k < kAheadPieces; ++k) {
-    const int piece = lane + 32 * k;
-    if (expert < work.num_experts && piece < work.hidden / 8) {
-      ahead.weight[k] = __ldg(from + piece);
+  for (int j = 0; j < kAheadExperts; ++j) {
+    const int expert = warp + j * kOneWarps;
+    const auto* from = reinterpret_cast<const uint4*>(work.weight + expert * work.hidden);
+#pragma unroll
+    for (int k = 0; k < kAheadPieces; ++k) {
+      const int piece = lane + 32 * k;
+      if (expert < work.num_experts && piece < work.hidden / 8) {
+        ahead.weight[j][k] = __ldg(from + piece);
+      }
     }
   }
-  return ahead;
 }
 
 /// The norms of kTokens rows into shared memory as float and out as bf16; threads share them
 /// evenly.
-template <int kTokens>
+template <int kBlockThreads, int kTokens>
 __device__ void normalise(const Router& work, std::int64_t first, float* rows, float* partial) {
-  constexpr int kOwn = kThreads / kTokens;  // threads of a row
+  constexpr int kOwn = kBlockThreads / kTokens;  // threads of a row
   constexpr int kOwnWarps = kOwn / 32;
   const int own = threadIdx.x / kOwn, lane = threadIdx.x % kOwn;
   const std::int64_t token = first + own;
@@ -92,6 +98,7 @@ template <int kTokens>
 __device__ __forceinline__ void add_pieces(const Router& work, int expert, int first,
                                            const float* rows, float (&sums)[kTokens]) {
   const auto* weight = reinterpret_cast<const uint4*>(work.weight + expert * work.hidden);
+#pragma unroll(kTokens == 1 ? 2 : 1)
   for (int piece = first + threadIdx.x % 32; piece < work.hidden / 8; piece += 32) {
     const uint4 w = __ldg(weight + piece);
 #pragma unroll
@@ -113,8 +120,15 @@ __device__ __forceinline__ void put_logits(const Router& work, int expert,
   }
 }
 
-/// One warp: where `expert` begins, and its picks in their order, out of shared memory.
-__device__ void deal_expert(const Deal& work, const std::int32_t* chosen, int picks, int expert) {
+/// The choices of all tokens, in shared memory.
+struct Picks {
+  std::int32_t chosen[kMostDealtTokens * kMostExpertsPerToken];
+  float weights[kMostDealtTokens * kMostExpertsPerToken];
+};
+
+/// One warp: where `expert` begins, and its picks in their order.
+__device__ void deal_expert(const Deal& work, const Picks& all, int picks, int expert) {
+  const std::int32_t* chosen = all.chosen;
   const int lane = threadIdx.x % 32;
   int before = 0, own = 0;
   for (int first = 0; first < picks; first += 32) {
@@ -135,7 +149,7 @@ __device__ void deal_expert(const Deal& work, const std::int32_t* chosen, int pi
       const int at = slot + __popc(hits & ((1u << lane) - 1));
       work.slot_token[at] = i / work.experts_per_token;
       work.slot_row[at] = i;
-      work.slot_weight[at] = work.weights[i];
+      work.slot_weight[at] = all.weights[i];
     }
     slot += __popc(hits);
   }
@@ -153,7 +167,7 @@ __global__ void __launch_bounds__(kThreads, 1) route_kernel(const Router work) {
   ptx::grid_dependency_launch();
   for (std::int64_t first = std::int64_t{blockIdx.x} * kTogether; first < work.num_tokens;
        first += std::int64_t{gridDim.x} * kTogether) {
-    normalise<kTogether>(work, first, rows, partial);
+    normalise<kThreads, kTogether>(work, first, rows, partial);
     __syncthreads();
     for (int expert = warp; expert < work.num_experts; expert += kWarps) {
       float sums[kTogether] = {};
@@ -167,58 +181,68 @@ __global__ void __launch_bounds__(kThreads, 1) route_kernel(const Router work) {
   }
 }
 
-/// The token of this block.
-__device__ __forceinline__ void route_one(const Router& work, const Ahead& ahead, float* row) {
-  __shared__ float partial[kWarps];
-  __shared__ float logits[1][kMostRouterExperts];
+/// The token of this block; the first warp has its choice.
+__device__ __forceinline__ Choice route_one(const Router& work, const Ahead& ahead, float* row,
+                                            const float* biases) {
+  __shared__ float partial[kOneWarps];
+  __shared__ float logits[kMostRouterExperts];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  normalise<1>(work, blockIdx.x, row, partial);
+  normalise<kOneThreads, 1>(work, blockIdx.x, row, partial);
   __syncthreads();
-  float sums[1] = {};
   const auto* x = reinterpret_cast<const float4*>(row);
+  float sums[kAheadExperts] = {};
 #pragma unroll
   for (int k = 0; k < kAheadPieces; ++k) {
     const int piece = lane + 32 * k;
-    if (piece < work.hidden / 8) {
-      sums[0] += dot_piece(ahead.weight[k], x[2 * piece], x[2 * piece + 1]);
-    }
+    if (piece >= work.hidden / 8) break;
+    const float4 a = x[2 * piece], b = x[2 * piece + 1];
+#pragma unroll
+    for (int j = 0; j < kAheadExperts; ++j) sums[j] += dot_piece(ahead.weight[j][k], a, b);
   }
-  if (warp < work.num_experts) {
-    add_pieces(work, warp, 32 * kAheadPieces, row, sums);
-    put_logits(work, warp, sums, logits);
-  }
-  for (int expert = warp + kWarps; expert < work.num_experts; expert += kWarps) {
-    float more[1] = {};
-    add_pieces(work, expert, 0, row, more);
-    put_logits(work, expert, more, logits);
+  for (int expert = warp, j = 0; expert < work.num_experts; expert += kOneWarps, ++j) {
+    float own[1] = {j == 0 ? sums[0] : j == 1 ? sums[1] : 0.0f};
+    add_pieces(work, expert, j < kAheadExperts ? 32 * kAheadPieces : 0, row, own);
+    const float sum = warp_sum(own[0]);
+    if (lane == 0) logits[expert] = sum + biases[expert];
   }
   __syncthreads();
-  if (warp == 0) choose(work, blockIdx.x, logits[0]);
+  return warp == 0 ? choose(work, blockIdx.x, logits) : Choice{};
 }
 
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kOneThreads, 1)
     route_and_deal_kernel(const Router work, const Deal dealt, std::int32_t* finished) {
   extern __shared__ __align__(16) float rows[];
   __shared__ bool last;
-  __shared__ std::int32_t chosen[kMostDealtTokens * kMostExpertsPerToken];
-  const Ahead ahead = load_ahead(work);
+  __shared__ float biases[kMostRouterExperts];
+  __shared__ Picks all;
+  Ahead ahead;
+  load_ahead(work, ahead);
+  if (threadIdx.x < work.num_experts) biases[threadIdx.x] = __ldg(work.bias + threadIdx.x);
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
-  route_one(work, ahead, rows);
-  if (threadIdx.x < 32) __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = gridDim.x == 1 || atomicAdd(finished, 1) == static_cast<int>(gridDim.x) - 1;
-    if (last) *finished = 0;
+  const Choice own = route_one(work, ahead, rows, biases);
+  const int picks = static_cast<int>(dealt.num_tokens) * dealt.experts_per_token;
+  if (gridDim.x == 1) {
+    if (threadIdx.x < picks)
+      all.chosen[threadIdx.x] = own.expert, all.weights[threadIdx.x] = own.weight;
+  } else {
+    if (threadIdx.x < 32) __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      last = atomicAdd(finished, 1) == static_cast<int>(gridDim.x) - 1;
+      if (last) *finished = 0;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (int i = threadIdx.x; i < picks; i += kOneThreads) {
+      all.chosen[i] = dealt.chosen[i];
+      all.weights[i] = dealt.weights[i];
+    }
   }
   __syncthreads();
-  if (!last) return;
-  __threadfence();
-  const int picks = static_cast<int>(dealt.num_tokens) * dealt.experts_per_token;
-  for (int i = threadIdx.x; i < picks; i += kThreads) chosen[i] = dealt.chosen[i];
-  __syncthreads();
-  for (int e = threadIdx.x / 32; e < dealt.num_experts; e += kWarps) {
-    deal_expert(dealt, chosen, picks, e);
+  for (int e = threadIdx.x / 32; e < dealt.num_experts; e += kOneWarps) {
+    deal_expert(dealt, all, picks, e);
   }
 }
 
@@ -301,7 +325,7 @@ void route_and_deal(const Router& work, const Deal& dealt, std::int32_t* finishe
   check(work.num_tokens <= kMostDealtTokens, "too many tokens to deal in one launch");
   launch(route_and_deal_kernel,
          {.grid = dim3(static_cast<unsigned>(work.num_tokens)),
-          .block = dim3(kThreads),
+          .block = dim3(kOneThreads),
           .shared_bytes = static_cast<std::size_t>(work.hidden) * sizeof(float)},
          how, work, dealt, finished);
 }

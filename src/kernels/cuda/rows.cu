@@ -41,10 +41,18 @@ __global__ void __launch_bounds__(kCopyThreads) embed_kernel(const Embed work) {
 
 /// kFours: of a row, per thread.
 template <int kNormThreads, int kFours>
-__global__ void __launch_bounds__(kNormThreads, 1024 / kNormThreads) norm_kernel(const Norm work) {
+__global__ void __launch_bounds__(kNormThreads, kFours > 4 ? 2 : 1024 / kNormThreads)
+    norm_kernel(const Norm work) {
   __shared__ float partial[kNormThreads / 32];
   const int fours = static_cast<int>(work.hidden / 4);
   const std::int64_t out_row = blockIdx.x;
+  const auto* weight = reinterpret_cast<const float4*>(work.weight);
+  float4 weights[kFours];
+#pragma unroll
+  for (int k = 0; k < kFours; ++k) {
+    const int i = threadIdx.x + k * kNormThreads;
+    if (i < fours) weights[k] = __ldg(weight + i);
+  }
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
   const std::int64_t row = work.rows != nullptr ? work.rows[out_row] : out_row;
@@ -70,13 +78,12 @@ __global__ void __launch_bounds__(kNormThreads, 1024 / kNormThreads) norm_kernel
   const float sum = block_sum<kNormThreads>(squares, partial);
   const float scale = rsqrtf(sum / static_cast<float>(work.hidden) + work.epsilon);
   auto* out = reinterpret_cast<uint2*>(work.out + out_row * work.out_stride);
-  const auto* weight = reinterpret_cast<const float4*>(work.weight);
 #pragma unroll
   for (int k = 0; k < kFours; ++k) {
     const int i = threadIdx.x + k * kNormThreads;
     if (i >= fours) break;
     if (work.experts != nullptr && work.rows == nullptr) x[i] = kept[k];
-    const float4 w = weight[i];
+    const float4 w = weights[k];
     out[i] = as_bf16({kept[k].x * scale * w.x, kept[k].y * scale * w.y, kept[k].z * scale * w.z,
                       kept[k].w * scale * w.w});
   }

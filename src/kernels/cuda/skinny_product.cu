@@ -28,13 +28,20 @@ struct Chunk;
 template <>
 struct Chunk<WeightFormat::bf16> {
   static constexpr int kBlocks = 2;
+  static constexpr bool kTwice = true;  // the next chunk is loaded while this one is multiplied
   static constexpr int kBlockBytes = kBf16BlockBytes;
   static constexpr int kTileBytes = kBf16TileBytes;
   uint4 steps[kBlocks][4];
 
-  __device__ __forceinline__ void load(int i, const std::uint8_t* block, int /*tile*/, int lane) {
+  /// What this lane reads of a block's tile.
+  struct Place {
+    const std::uint8_t* steps;
+    __device__ Place(const std::uint8_t* block, int tile, int lane)
+        : steps(block + tile * kTileBytes + lane * 16) {}
+  };
+  __device__ __forceinline__ void load(int i, const Place& from, int offset) {
 #pragma unroll
-    for (int s = 0; s < 4; ++s) steps[i][s] = ptx::load_streaming_16(block + s * 512 + lane * 16);
+    for (int s = 0; s < 4; ++s) steps[i][s] = ptx::load_streaming_16(from.steps + offset + s * 512);
   }
   __device__ __forceinline__ void operands(int i, int step, std::uint32_t (&a)[4]) const {
     const uint4& v = steps[i][step];
@@ -45,15 +52,23 @@ struct Chunk<WeightFormat::bf16> {
 template <>
 struct Chunk<WeightFormat::mxfp4> {
   static constexpr int kBlocks = 6;
+  // Decoding takes as long as loading: more warps hide it better than a second chunk would.
+  static constexpr bool kTwice = false;
   static constexpr int kBlockBytes = kMxfp4BlockBytes;
   static constexpr int kTileBytes = kMxfp4TileBytes;
   uint4 words[kBlocks];
   std::uint32_t scales[kBlocks];
 
-  __device__ __forceinline__ void load(int i, const std::uint8_t* block, int tile, int lane) {
-    words[i] = ptx::load_streaming_16(block + lane * 16);
-    const int to_scales = (kTilesPerBlock - tile) * kMxfp4TileBytes + tile * kMxfp4ScaleBytes;
-    scales[i] = ptx::load_streaming_4(block + to_scales + lane / 4 * 4);
+  struct Place {
+    const std::uint8_t* words;
+    const std::uint8_t* scales;
+    __device__ Place(const std::uint8_t* block, int tile, int lane)
+        : words(block + tile * kTileBytes + lane * 16),
+          scales(block + kTilesPerBlock * kTileBytes + tile * kMxfp4ScaleBytes + lane / 4 * 4) {}
+  };
+  __device__ __forceinline__ void load(int i, const Place& from, int offset) {
+    words[i] = ptx::load_streaming_16(from.words + offset);
+    scales[i] = ptx::load_streaming_4(from.scales + offset);
   }
   __device__ __forceinline__ void operands(int i, int step, std::uint32_t (&a)[4]) const {
     const std::uint32_t word = step == 0   ? words[i].x
@@ -65,6 +80,12 @@ struct Chunk<WeightFormat::mxfp4> {
                scale_pair(scales[i] >> (16 + shift) & 0xFF), a);
   }
 };
+
+/// Blocks that fit an SM by their registers, and by the columns they keep.
+template <WeightFormat kFormat, int kTokenTiles>
+constexpr int blocks_per_sm() {
+  return Chunk<kFormat>::kTwice || kTokenTiles > 1 ? 2 : 3;
+}
 
 /// A tile of rows with the columns it is multiplied with.
 struct Item {
@@ -130,30 +151,27 @@ __device__ __forceinline__ Item locate(const Product& p, const Layout& layout,
   return item;
 }
 
-/// The item after this one: mostly the next tile.
-__device__ __forceinline__ Item following(const Product& p, const Layout& layout,
-                                          const Dealing& dealing, const Item& item, int index) {
-  if (item.tile + 1 == layout.row_tiles) return locate(p, layout, dealing, index + 1);
-  Item next = item;
-  ++next.tile;
-  return next;
+/// Where a warp's first block of a tile lies.
+template <WeightFormat kFormat>
+__device__ __forceinline__ const std::uint8_t* first_block(const Product& p, const Layout& layout,
+                                                           const Item& item) {
+  const std::int64_t row_block = item.expert * p.weights.row_blocks() + item.tile / kTilesPerBlock;
+  return p.weights.data +
+         (row_block * layout.col_blocks + threadIdx.x / 32) * Chunk<kFormat>::kBlockBytes;
 }
 
 template <WeightFormat kFormat>
-__device__ __forceinline__ void load_chunk(Chunk<kFormat>& chunk, const Product& p,
-                                           const Layout& layout, const Item& item, int index) {
+__device__ __forceinline__ void load_chunk(Chunk<kFormat>& chunk, const std::uint8_t* first,
+                                           const Layout& layout, int tile, int index) {
   using C = Chunk<kFormat>;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int tile = item.tile % kTilesPerBlock;
-  const std::int64_t row_block = item.expert * p.weights.row_blocks() + item.tile / kTilesPerBlock;
-  const std::uint8_t* from =
-      p.weights.data + row_block * layout.col_blocks * C::kBlockBytes + tile * C::kTileBytes;
+  constexpr int kStride = kWarps * C::kBlockBytes;
+  const typename C::Place from(first + static_cast<std::int64_t>(index) * C::kBlocks * kStride,
+                               tile % kTilesPerBlock, threadIdx.x % 32);
+  const int left =
+      layout.col_blocks - static_cast<int>(threadIdx.x / 32) - index * C::kBlocks * kWarps;
 #pragma unroll
   for (int i = 0; i < C::kBlocks; ++i) {
-    const int block = (index * C::kBlocks + i) * kWarps + warp;
-    if (block < layout.col_blocks) {
-      chunk.load(i, from + static_cast<std::int64_t>(block) * C::kBlockBytes, tile, lane);
-    }
+    if (i * kWarps < left) chunk.load(i, from, i * kStride);
   }
 }
 
@@ -169,16 +187,21 @@ __device__ __forceinline__ void stage_x(const Product& p, const Layout& layout, 
   }
 }
 
+/// Two sums, so that a product need not wait for the one before; where registers are short, other
+/// warps fill the wait.
+template <WeightFormat kFormat>
+constexpr int kSums = Chunk<kFormat>::kTwice ? 2 : 1;
+
 template <WeightFormat kFormat, int kTokenTiles>
 __device__ __forceinline__ void multiply(const Chunk<kFormat>& chunk, int index, int col_blocks,
                                          const std::uint32_t (&x_row)[kTokenTiles],
                                          const std::uint32_t (&x_step)[kTokenTiles],
-                                         float (&sums)[kTokenTiles][4]) {
+                                         float (&sums)[kSums<kFormat>][kTokenTiles][4]) {
   using C = Chunk<kFormat>;
-  const int warp = threadIdx.x / 32;
+  const int first = index * C::kBlocks * kWarps + static_cast<int>(threadIdx.x / 32);
 #pragma unroll
   for (int i = 0; i < C::kBlocks; ++i) {
-    const int block = (index * C::kBlocks + i) * kWarps + warp;
+    const int block = first + i * kWarps;
     if (block >= col_blocks) break;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -189,15 +212,16 @@ __device__ __forceinline__ void multiply(const Chunk<kFormat>& chunk, int index,
       for (int n = 0; n < kTokenTiles; ++n) {
         std::uint32_t b[4];
         ptx::ldmatrix_x4(b, x_row[n] + (block * kBlockCols + half * 32) * 2 * x_step[n]);
-        ptx::mma_m16n8k16_bf16(sums[n], a[0], {b[0], b[1]});
-        ptx::mma_m16n8k16_bf16(sums[n], a[1], {b[2], b[3]});
+        ptx::mma_m16n8k16_bf16(sums[0][n], a[0], {b[0], b[1]});
+        ptx::mma_m16n8k16_bf16(sums[kSums<kFormat> - 1][n], a[1], {b[2], b[3]});
       }
     }
   }
 }
 
 template <WeightFormat kFormat, int kTokenTiles>
-__global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, const Layout layout) {
+__global__ void __launch_bounds__(kThreads, blocks_per_sm<kFormat, kTokenTiles>())
+    skinny_kernel(const Product p, const Layout layout) {
   extern __shared__ __align__(16) std::uint8_t x_shared[];
   __shared__ float partial[2][kWarps][kTokenTiles][4][32];
   __shared__ Dealing dealing;
@@ -218,9 +242,11 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
   const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
   Item item;
   Chunk<kFormat> next;
+  const std::uint8_t* from = nullptr;  // this warp's first block of the item's tile
   if (index < end) {
     item = locate(p, layout, dealing, index);
-    load_chunk(next, p, layout, item, 0);
+    from = first_block<kFormat>(p, layout, item);
+    load_chunk(next, from, layout, item.tile, 0);
   }
   if (!grouped || p.groups.dealt == Dealt::earlier) {
     ptx::grid_dependency_wait();
@@ -246,38 +272,54 @@ __global__ void __launch_bounds__(kThreads, 2) skinny_kernel(const Product p, co
         x_step[n] = real ? 1 : 0;
       }
     }
-    float sums[kTokenTiles][4] = {};
+    // Other warps finish each time, since who does comes late to the next tile.
+    const int turn = (warp + kWarps - finisher) % kWarps;
+    finisher = (finisher + 2 * kTokenTiles) % kWarps;
+    RowPair bias;
+    if (turn < 2 * kTokenTiles) bias = bias_of(p, item.expert, item.tile, lane / 4);
+    float sums[kSums<kFormat>][kTokenTiles][4] = {};
     Item after = item;
     for (int c = 0; c < chunks; ++c) {
-      const Chunk<kFormat> now = next;
-      if (c + 1 < chunks) {
-        load_chunk(next, p, layout, item, c + 1);
-      } else if (index + 1 < end) {
-        after = following(p, layout, dealing, item, index);
-        load_chunk(next, p, layout, after, 0);
+      const auto load_next = [&] {
+        if (c + 1 < chunks) {
+          load_chunk(next, from, layout, item.tile, c + 1);
+        } else if (index + 1 < end) {
+          ++after.tile;
+          if (after.tile == layout.row_tiles) after = locate(p, layout, dealing, index + 1);
+          if (after.tile % kTilesPerBlock == 0) from = first_block<kFormat>(p, layout, after);
+          load_chunk(next, from, layout, after.tile, 0);
+        }
+      };
+      if constexpr (Chunk<kFormat>::kTwice) {
+        const Chunk<kFormat> now = next;
+        load_next();
+        multiply<kFormat, kTokenTiles>(now, c, layout.col_blocks, x_row, x_step, sums);
+      } else {
+        multiply<kFormat, kTokenTiles>(next, c, layout.col_blocks, x_row, x_step, sums);
+        load_next();
       }
-      multiply<kFormat, kTokenTiles>(now, c, layout.col_blocks, x_row, x_step, sums);
     }
 #pragma unroll
     for (int n = 0; n < kTokenTiles; ++n) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) partial[parity][warp][n][i][lane] = sums[n][i];
+      for (int i = 0; i < 4; ++i) {
+        float sum = sums[0][n][i];
+        if constexpr (kSums<kFormat> == 2) sum += sums[1][n][i];
+        partial[parity][warp][n][i][lane] = sum;
+      }
     }
     __syncthreads();
-    // Other warps each time, since who finishes comes late to the next tile.
-    const int turn = (warp + kWarps - finisher) % kWarps;
-    finisher = (finisher + 2 * kTokenTiles) % kWarps;
     if (turn < 2 * kTokenTiles) {
       const int n = turn / 2, which = turn % 2;
       const int column = n * 8 + lane % 4 * 2 + which;
-      float upper = 0, lower = 0;
+      RowPair all;
 #pragma unroll
       for (int w = 0; w < kWarps; ++w) {
-        upper += partial[parity][w][n][which][lane];
-        lower += partial[parity][w][n][2 + which][lane];
+        all.upper += partial[parity][w][n][which][lane];
+        all.lower += partial[parity][w][n][2 + which][lane];
       }
       if (column < item.num_columns) {
-        finish(p, item.expert, item.tile, lane / 4, item.first_column + column, upper, lower);
+        finish(p, item.tile, lane / 4, item.first_column + column, all, bias);
       }
     }
     item = after;
@@ -315,8 +357,10 @@ Layout layout_of(const Product& p, const SkinnyTile& tile) {
 }  // namespace
 
 SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns, int num_sms) {
-  constexpr int kBlocksPerSm = 2;
   SkinnyTile tile{.token_tiles = most_columns > 8 ? 2 : 1};
+  const bool three = product.weights.format == WeightFormat::mxfp4 && tile.token_tiles == 1;
+  const int per_sm =
+      three ? blocks_per_sm<WeightFormat::mxfp4, 1>() : blocks_per_sm<WeightFormat::bf16, 2>();
   const Layout layout = layout_of(product, tile);
   const std::int64_t full = product.num_columns / layout.columns_per_group;
   const std::int64_t groups =
@@ -324,7 +368,7 @@ SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns,
           ? layout.plain_groups
           : full + std::min<std::int64_t>(product.groups.num_experts, product.num_columns);
   tile.blocks =
-      static_cast<int>(std::min<std::int64_t>(groups * layout.row_tiles, num_sms * kBlocksPerSm));
+      static_cast<int>(std::min<std::int64_t>(groups * layout.row_tiles, num_sms * per_sm));
   return tile;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/add_in_memory.cuh"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/wide_schedule.h"
 #include "ptx/stmatrix.cuh"
@@ -87,7 +88,7 @@ class WideOutput {
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       if (chunk * kChunkTokens >= work_.slots) return;
       float* row[4];
-      float weight[4], old[4][2];
+      float weight[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int token = chunk * kChunkTokens + k / 2 * 8 + lane_ % 4 * 2 + k % 2;
@@ -99,10 +100,6 @@ class WideOutput {
           index = p_.groups.slot_row[index];
         }
         row[k] = out + index * p_.out_stride;
-        if constexpr (kHow == Epilogue::add_f32) {
-#pragma unroll
-          for (int h = 0; h < 2; ++h) old[k][h] = stored[h] ? row[k][8 * h] : 0.0f;
-        }
       }
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
@@ -111,8 +108,12 @@ class WideOutput {
         for (int h = 0; h < 2; ++h) {
           float v = value(sums, 2 * chunk + k / 2, h, k % 2);
           if constexpr (kHow == Epilogue::weighted_f32) v *= weight[k];
-          if constexpr (kHow == Epilogue::add_f32) v += old[k][h];
-          if (stored[h]) row[k][8 * h] = v;
+          if (!stored[h]) continue;
+          if constexpr (kHow == Epilogue::add_f32) {
+            add_in_memory(row[k] + 8 * h, v);
+          } else {
+            row[k][8 * h] = v;
+          }
         }
       }
     }

@@ -1,11 +1,12 @@
 // Where the time of GPU steps goes, kernel by kernel, out of a trace.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/expected.h"
 
-namespace gauntlet::cli {
+namespace gauntlet::lab {
 
 struct KernelShare {
   std::string name;  // "gate_up: wide_kernel"; "idle" for the time between kernels
@@ -15,6 +16,6 @@ struct KernelShare {
 
 /// `trace`: of trace_gpu(), over so many steps. A moment that two kernels share belongs to the one
 /// that started first.
-Expected<std::vector<KernelShare>> breakdown(const std::string& trace, std::int64_t steps);
+Expected<std::vector<KernelShare>> kernel_shares(const std::string& trace, std::int64_t steps);
 
-}  // namespace gauntlet::cli
+}  // namespace gauntlet::lab

@@ -1,10 +1,10 @@
-#include "cli/breakdown.h"
+#include "lab/kernel_shares.h"
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace gauntlet::cli {
+namespace gauntlet::lab {
 namespace {
 
 struct Span {
@@ -46,7 +46,7 @@ std::string role(const std::vector<Span>& spans, std::size_t i) {
 
 }  // namespace
 
-Expected<std::vector<KernelShare>> breakdown(const std::string& trace, std::int64_t steps) {
+Expected<std::vector<KernelShare>> kernel_shares(const std::string& trace, std::int64_t steps) {
   const auto parsed = nlohmann::json::parse(trace, nullptr, false);
   if (!parsed.is_object() || !parsed.contains("traceEvents")) return Error{"the GPU left no trace"};
   std::vector<Span> spans;
@@ -90,4 +90,4 @@ Expected<std::vector<KernelShare>> breakdown(const std::string& trace, std::int6
   return shares;
 }
 
-}  // namespace gauntlet::cli
+}  // namespace gauntlet::lab

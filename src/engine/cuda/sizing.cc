@@ -1,0 +1,130 @@
+#include "engine/cuda/sizing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/cuda/device.h"
+#include "core/text.h"
+#include "engine/cuda/device_model.h"
+#include "engine/cuda/forward.h"
+#include "engine/cuda/kv_memory.h"
+
+namespace gauntlet::engine {
+namespace {
+
+using kernels::cuda::kPageTokens;
+
+struct Gpu {
+  std::string name;
+  int num_sms = 0;
+};
+
+Expected<Gpu> find_gpu() {
+  const GpuQuery query = query_gpus();
+  if (query.gpus.empty()) return Error{query.reason};
+  cudaDeviceProp properties{};
+  cuda_check(cudaSetDevice(0));
+  cuda_check(cudaGetDeviceProperties(&properties, 0));
+  if (properties.major < 8) {
+    return Error{fmt::format("{} is sm_{}{}; the CUDA engine needs sm_80 or later", properties.name,
+                             properties.major, properties.minor)};
+  }
+  return Gpu{.name = properties.name, .num_sms = properties.multiProcessorCount};
+}
+
+Expected<CudaPlan> resolve_plan(const EngineOptions& options, const Gpu& gpu) {
+  if (options.kv == KvType::f32) {
+    return Error{"the CUDA engine keeps keys and values in bf16 or fp8, not f32",
+                 ErrorKind::wrong_use};
+  }
+  CudaPlan plan{.device = gpu.name,
+                .num_sms = gpu.num_sms,
+                .expert_weights = options.experts,
+                .attention = options.attention,
+                .kv = options.kv.value_or(KvType::bf16),
+                .pipelines = options.cuda.pipelines,
+                .graphs = options.cuda.graphs,
+                .dependent_launch = options.cuda.dependent_launch,
+                .determinism = options.cuda.determinism};
+  if (!kernels::cuda::wide_available()) plan.pipelines = Pipelines::plain;
+  return plan;
+}
+
+Expected<void> check_shape(const model::ModelConfig& config) {
+  const std::int64_t group = config.num_heads / config.num_kv_heads;
+  if (config.head_dim == kernels::cuda::kHeadDim &&
+      (group == 1 || group == 2 || group == 4 || group == 8) && config.hidden % 64 == 0 &&
+      config.intermediate % 64 == 0) {
+    return {};
+  }
+  return Error{fmt::format(
+      "{}: the CUDA engine takes a head_dim of 64, 1, 2, 4 or 8 query heads per KV head and widths "
+      "that are multiples of 64, not {}, {}, {} and {}",
+      config.name, config.head_dim, group, config.hidden, config.intermediate)};
+}
+
+/// The pool for so many positions in all, and what it takes.
+std::int64_t size_pool(CudaSizing& sizing, const model::ModelConfig& shape,
+                       const CudaExecutorConfig& config, std::int64_t positions) {
+  sizing.pool.full_pages = pages_of(positions) + config.max_sequences;
+  return KvMemory::bytes_for(shape, sizing.pool, sizing.plan.kv);
+}
+
+std::string bytes_text(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+}  // namespace
+
+std::string no_cuda_executor_reason() {
+  const auto gpu = find_gpu();
+  return gpu ? "" : gpu.error().message;
+}
+
+Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
+                                        const CudaExecutorConfig& config) {
+  const model::ModelConfig& shape = weights.config;
+  const auto gpu = find_gpu();
+  if (!gpu) return gpu.error();
+  const auto plan = resolve_plan(config.options, *gpu);
+  if (!plan) return plan.error();
+  if (const auto fits = check_shape(shape); !fits) return fits.error();
+
+  CudaSizing sizing{
+      .plan = *plan,
+      .buffers = {.tokens = std::max(config.max_batch_tokens, config.max_sequences),
+                  .sequences = config.max_sequences,
+                  .attention_bytes = Forward::attention_bytes(shape, *plan, config.max_sequences,
+                                                              shape.max_positions)},
+      .pool = {.page_tokens = kPageTokens,
+               .window = shape.sliding_window,
+               .sliding_pages = config.max_sequences * (pages_of(shape.sliding_window) + 2) +
+                                pages_of(config.max_batch_tokens)}};
+  std::size_t free_bytes = 0, all_bytes = 0;
+  cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes));
+  CudaMemory& memory = sizing.plan.memory;
+  memory.free_bytes = static_cast<std::int64_t>(free_bytes);
+  memory.weight_bytes = device_model_bytes(weights, *plan);
+  memory.workspace_bytes = Buffers::bytes_for(shape, sizing.buffers);
+  const auto usable =
+      static_cast<std::int64_t>(static_cast<double>(free_bytes) * config.gpu_memory);
+
+  std::int64_t positions = config.max_tokens;
+  if (positions == 0) {
+    constexpr std::int64_t kMany = 1 << 20;
+    const std::int64_t least = size_pool(sizing, shape, config, 0);
+    const std::int64_t each = (size_pool(sizing, shape, config, kMany) - least) / kMany;
+    const std::int64_t left = usable - memory.weight_bytes - memory.workspace_bytes - least;
+    positions = std::clamp<std::int64_t>(left / std::max<std::int64_t>(each, 1), kPageTokens,
+                                         shape.max_positions * config.max_sequences);
+  }
+  memory.kv_bytes = size_pool(sizing, shape, config, positions);
+  if (memory.all_bytes() <= usable) return sizing;
+  return Error{fmt::format(
+      "{} needs {} on the GPU ({} weights, {} workspace, {} KV) and {} may be used ({:.0f}% of {} "
+      "free): take fewer sequences, a shorter context, a smaller --chunk or more --gpu-memory",
+      shape.name, bytes_text(memory.all_bytes()), bytes_text(memory.weight_bytes),
+      bytes_text(memory.workspace_bytes), bytes_text(memory.kv_bytes), bytes_text(usable),
+      config.gpu_memory * 100, bytes_text(memory.free_bytes))};
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,286 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/check.h"
+
+namespace gauntlet::engine {
+namespace {
+
+/// What prompts get at least of a step that decoding alone could fill.
+constexpr std::int64_t kPromptShare = 8;
+
+std::int64_t pages_for(std::int64_t positions, std::int64_t page_tokens) {
+  return (positions + page_tokens - 1) / page_tokens;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(KvPool& pool, const SchedulerConfig& config)
+    : pool_(pool), config_(config), cache_(pool, config.prefix_caching) {
+  check(config.max_step_tokens > 0 && config.max_running > 0 && config.fixed_batch > 0,
+        "a scheduler needs a budget, and room for a request");
+  // A window that begins and ends inside pages touches one more than it fills.
+  const std::int64_t per_sequence = pages_for(pool.config().window, pool.config().page_tokens) + 1;
+  check(pool.config().sliding_pages >= per_sequence, "the KV pool holds less than one window");
+  config_.max_running = std::min(config.max_running, pool.config().sliding_pages / per_sequence);
+}
+
+Scheduler::~Scheduler() {
+  for (const Request* request : running_) cache_.close(request->sequence);
+}
+
+std::int64_t Scheduler::capacity() const {
+  return pool_.config().full_pages * pool_.config().page_tokens;
+}
+
+const Scheduler::Request& Scheduler::at(RequestId id) const {
+  const auto found = requests_.find(id);
+  check(found != requests_.end(), "no such request in the scheduler");
+  return found->second;
+}
+
+bool Scheduler::add(Arrival arrival, double now_s) {
+  const std::int64_t length = std::ssize(arrival.prompt);
+  check(length > 0 && length <= capacity(), "a prompt is empty, or longer than the KV pool");
+  check(!requests_.contains(arrival.id), "a request was added twice");
+  if (num_queued_ >= config_.max_queue) return false;
+  Request& request = requests_[arrival.id];
+  request.id = arrival.id;
+  request.leader = arrival.leader;
+  request.arrival_s = now_s;
+  request.rank = now_s - arrival.priority * config_.priority_s;
+  request.tokens = std::move(arrival.prompt);
+  request.prompt_tokens = length;
+  waiting_.insert(&request);
+  ++num_queued_;
+  return true;
+}
+
+void Scheduler::remove(RequestId id) {
+  at(id);
+  Request& request = requests_[id];
+  if (request.sequence != 0) {
+    cache_.close(request.sequence);
+    running_.erase(&request);
+  } else {
+    waiting_.erase(&request);
+    if (!request.was_admitted) --num_queued_;
+  }
+  requests_.erase(id);
+}
+
+void Scheduler::append(RequestId id, std::int32_t token) {
+  check(at(id).left() == 0, "a token was appended before those that come before it were computed");
+  check(std::ssize(at(id).tokens) < capacity(), "a request outgrew the KV pool");
+  requests_[id].tokens.push_back(token);
+}
+
+std::span<const std::int32_t> Scheduler::tokens(RequestId id) const { return at(id).tokens; }
+
+std::int64_t Scheduler::reused(RequestId id) const { return at(id).reused; }
+
+double Scheduler::kv_usage() const {
+  const std::int64_t unused = pool_.free_pages(KvGroup::full) + cache_.evictable(KvGroup::full);
+  return 1.0 - static_cast<double>(unused) / static_cast<double>(pool_.config().full_pages);
+}
+
+std::vector<RequestId> Scheduler::expire(double now_s) {
+  std::vector<RequestId> expired;
+  if (config_.max_wait_s <= 0) return expired;
+  for (const Request* request : waiting_) {
+    if (!request->was_admitted && now_s - request->arrival_s > config_.max_wait_s) {
+      expired.push_back(request->id);
+    }
+  }
+  for (const RequestId id : expired) remove(id);
+  return expired;
+}
+
+/// Pages of full layers that neither are in use nor will soon be: those that prompts under way
+/// still need, and one more for each request, which would otherwise push out a newcomer at once.
+std::int64_t Scheduler::spare_pages() const {
+  std::int64_t spare = pool_.free_pages(KvGroup::full) + cache_.evictable(KvGroup::full);
+  for (const Request* request : running_) {
+    spare -= 1 + pool_.pages_needed(request->sequence, KvGroup::full, request->left());
+  }
+  return spare;
+}
+
+bool Scheduler::waits_for_leader(const Request& request) const {
+  if (config_.batching == Batching::fixed || config_.prefix_caching == PrefixCaching::off) {
+    return false;
+  }
+  const auto leader = requests_.find(request.leader);
+  return leader != requests_.end() && !leader->second.prompt_done;
+}
+
+bool Scheduler::admit(Request& request, std::int64_t& spare) {
+  const std::int64_t idle = cache_.evictable(KvGroup::full);
+  const SequenceId sequence = cache_.open(request.tokens);
+  const std::int64_t computed = pool_.length(sequence);
+  const std::int64_t needed =
+      pool_.pages_needed(sequence, KvGroup::full, std::ssize(request.tokens) - computed) + idle -
+      cache_.evictable(KvGroup::full);
+  if (!running_.empty() && needed > spare) {
+    cache_.close(sequence);
+    return false;
+  }
+  spare -= needed + 1;
+  if (!request.was_admitted) {
+    --num_queued_;
+    request.reused = computed;
+    stats_.prefix_queries += request.prompt_tokens;
+    stats_.prefix_hits += computed;
+  }
+  waiting_.erase(&request);
+  request.was_admitted = true;
+  request.sequence = sequence;
+  request.computed = computed;
+  running_.insert(&request);
+  return true;
+}
+
+void Scheduler::admit() {
+  const bool is_fixed = config_.batching == Batching::fixed;
+  if (waiting_.empty() || (is_fixed && !running_.empty())) return;
+  const std::int64_t most =
+      is_fixed ? std::min(config_.fixed_batch, config_.max_running) : config_.max_running;
+  std::int64_t spare = spare_pages();
+  std::int64_t wanted = 0;  // by prompts; requests that decode take turns when they are too many
+  for (const Request* request : running_) {
+    if (request->left() > 1) wanted += request->left();
+  }
+  for (auto next = waiting_.begin(); next != waiting_.end() && num_running() < most;) {
+    if (!is_fixed && wanted >= config_.max_step_tokens) return;
+    Request& request = **next++;
+    if (waits_for_leader(request)) continue;
+    // Nobody overtakes one that does not fit: it would wait for ever.
+    if (!admit(request, spare)) return;
+    wanted += request.left();
+  }
+}
+
+void Scheduler::share_to_prompts(std::vector<Share>& shares, std::int64_t& budget) const {
+  const bool whole = config_.chunking == Chunking::off;
+  for (Request* request : running_) {
+    if (request->left() < 2) continue;
+    if (budget == 0 || (whole && request->left() > budget && !shares.empty())) return;
+    shares.push_back({request, std::min(request->left(), budget)});
+    budget -= shares.back().count;
+  }
+}
+
+std::vector<Scheduler::Share> Scheduler::share_budget() const {
+  std::vector<Share> shares;
+  std::int64_t budget = config_.max_step_tokens;
+  std::vector<Request*> decoding;
+  std::int64_t prompt_tokens = 0;
+  for (Request* request : running_) {
+    if (request->left() == 1) decoding.push_back(request);
+    if (request->left() > 1) prompt_tokens += request->left();
+  }
+  if (config_.chunking == Chunking::off) share_to_prompts(shares, budget);
+  std::int64_t kept = 0;
+  if (config_.chunking == Chunking::on) {
+    kept = std::min(prompt_tokens, pages_for(budget, kPromptShare));
+  }
+  if (std::ssize(decoding) > budget - kept) {
+    // Those that had to wait longest; among equals the rank decides.
+    std::ranges::sort(decoding, [](const Request* a, const Request* b) {
+      return a->last_step != b->last_step ? a->last_step < b->last_step : ByRank()(a, b);
+    });
+    decoding.resize(static_cast<std::size_t>(budget - kept));
+  }
+  for (Request* request : decoding) shares.push_back({request, 1});
+  budget -= std::ssize(decoding);
+  if (config_.chunking == Chunking::on) share_to_prompts(shares, budget);
+  std::ranges::sort(shares, ByRank(), &Share::request);
+  return shares;
+}
+
+bool Scheduler::make_room(const Request& request, std::int64_t count) {
+  for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+    const std::int64_t missing =
+        pool_.pages_needed(request.sequence, group, count) - pool_.free_pages(group);
+    if (missing > cache_.evictable(group)) return false;
+    if (missing > 0) cache_.evict(group, missing);
+  }
+  return pool_.reserve(request.sequence, count);
+}
+
+std::int64_t Scheduler::reserve(Request& request, std::int64_t count) {
+  while (!make_room(request, count)) {
+    if (count > 1) {
+      count /= 2;
+      continue;
+    }
+    // Steps are filled in rank order, so that the last has no part in this one yet.
+    Request& last = **running_.rbegin();
+    preempt(last);
+    if (&last == &request) return 0;
+  }
+  return count;
+}
+
+void Scheduler::preempt(Request& request) {
+  check(running_.size() > 1, "a request alone does not fit the KV pool");
+  running_.erase(&request);
+  cache_.close(request.sequence);
+  request.sequence = 0;
+  request.computed = 0;
+  waiting_.insert(&request);
+  ++stats_.preemptions;
+}
+
+StepPlan Scheduler::plan(double now_s) {
+  StepPlan plan{.expired = expire(now_s)};
+  ++step_;
+  admit();
+  for (const auto& [request, wanted] : share_budget()) {
+    if (request->sequence == 0) continue;
+    const std::int64_t count = reserve(*request, wanted);
+    if (count == 0) continue;
+    request->last_step = step_;
+    cache_.before_step(request->sequence, count);
+    plan.work.push_back({.id = request->id,
+                         .sequence = request->sequence,
+                         .begin = request->computed,
+                         .count = count,
+                         .is_last = request->left() == count});
+  }
+  return plan;
+}
+
+void Scheduler::complete(const StepPlan& plan) {
+  for (const Work& work : plan.work) {
+    Request& request = requests_.at(work.id);
+    cache_.after_step(request.sequence, request.tokens);
+    request.computed = pool_.length(request.sequence);
+    if (request.computed >= request.prompt_tokens) request.prompt_done = true;
+  }
+}
+
+std::string Scheduler::check_integrity() const {
+  if (running_.size() + waiting_.size() != requests_.size()) return "a request is lost";
+  std::int64_t queued = 0;
+  for (const auto& [id, request] : requests_) {
+    const bool runs = request.sequence != 0;
+    auto* self = const_cast<Request*>(&request);
+    if (runs != running_.contains(self) || runs == waiting_.contains(self)) {
+      return "a request runs and waits, or neither";
+    }
+    if (runs && pool_.length(request.sequence) != request.computed) {
+      return "a sequence has another length than its request";
+    }
+    if (request.computed > std::ssize(request.tokens)) return "more is computed than known";
+    queued += !request.was_admitted;
+  }
+  if (queued != num_queued_) return "the queue is miscounted";
+  if (num_running() > config_.max_running) return "too many requests run";
+  return cache_.check_integrity();
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,156 @@
+// Which tokens of which requests make up the next step: a budget of tokens shared between decoding
+// and prompts, requests admitted as pages allow, and the last in rank put back when they run out.
+// Pure logic over the KV pool; the caller has the clock and runs the steps.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/prefix_cache.h"
+
+namespace gauntlet::engine {
+
+enum class Batching {
+  continuous,  // requests come and go at every step
+  fixed,       // a batch of those that wait when the one before is done, and nobody joins it
+};
+enum class Chunking {
+  on,   // prompts take what decoding leaves of each step
+  off,  // prompts go first and whole, over steps of their own where one cannot hold them
+};
+
+struct SchedulerConfig {
+  Batching batching = Batching::continuous;
+  Chunking chunking = Chunking::on;
+  PrefixCaching prefix_caching = PrefixCaching::on;
+  std::int64_t max_step_tokens = 512;
+  std::int64_t max_running = 64;
+  std::int64_t fixed_batch = 8;
+  std::int64_t max_queue = 1024;
+  double max_wait_s = 0;   // before a request's first step; 0: for ever
+  double priority_s = 10;  // the wait that one step of priority outweighs, so that nobody starves
+};
+
+using RequestId = std::int64_t;
+
+struct Arrival {
+  RequestId id = 0;
+  std::vector<std::int32_t> prompt;
+  int priority = 0;      // higher goes first
+  RequestId leader = 0;  // waits until that one's prompt is computed, to share its pages; 0: nobody
+};
+
+/// A request's tokens [begin, begin + count) go into the step; their pages are reserved.
+struct Work {
+  RequestId id = 0;
+  SequenceId sequence = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  bool is_last = false;  // the token after these is not known yet
+};
+
+struct StepPlan {
+  std::vector<Work> work;          // in rank order
+  std::vector<RequestId> expired;  // waited too long, and are gone
+};
+
+struct SchedulerStats {
+  std::int64_t preemptions = 0;
+  std::int64_t prefix_queries = 0;  // tokens of prompts
+  std::int64_t prefix_hits = 0;     // of those, taken up from the prefix cache
+};
+
+class Scheduler {
+ public:
+  /// The pool outlives the scheduler.
+  Scheduler(KvPool& pool, const SchedulerConfig& config);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  /// Positions that one request can have at most.
+  std::int64_t capacity() const;
+  /// False when the queue is full. The prompt has at least one token and fits capacity().
+  [[nodiscard]] bool add(Arrival arrival, double now_s);
+  /// Ends a request; its pages go back now. Not between plan() and complete().
+  void remove(RequestId id);
+
+  StepPlan plan(double now_s);
+  /// After the step: its positions are committed, or it failed and they are not.
+  void complete(const StepPlan& plan);
+  /// The token after all others of a request, which runs.
+  void append(RequestId id, std::int32_t token);
+
+  /// The prompt and what was appended.
+  std::span<const std::int32_t> tokens(RequestId id) const;
+  /// Tokens of the prompt that were taken up from the prefix cache.
+  std::int64_t reused(RequestId id) const;
+
+  std::int64_t num_running() const { return std::ssize(running_); }
+  std::int64_t num_waiting() const { return std::ssize(waiting_); }
+  /// Of those waiting, the ones that never ran: what max_queue limits.
+  std::int64_t num_queued() const { return num_queued_; }
+  const SchedulerStats& stats() const { return stats_; }
+  /// Pages of full layers that sequences use, in [0, 1].
+  double kv_usage() const;
+
+  /// Empty when requests, sequences and pages agree; otherwise what does not.
+  std::string check_integrity() const;
+
+ private:
+  struct Request {
+    RequestId id = 0;
+    RequestId leader = 0;
+    double arrival_s = 0;
+    double rank = 0;  // lower goes first; ids break ties
+    std::vector<std::int32_t> tokens;
+    std::int64_t prompt_tokens = 0;
+    std::int64_t computed = 0;  // positions committed
+    std::int64_t reused = 0;
+    std::int64_t last_step = 0;
+    SequenceId sequence = 0;  // 0: waiting
+    bool was_admitted = false;
+    bool prompt_done = false;
+
+    std::int64_t left() const { return std::ssize(tokens) - computed; }
+  };
+  struct ByRank {
+    bool operator()(const Request* a, const Request* b) const {
+      return a->rank != b->rank ? a->rank < b->rank : a->id < b->id;
+    }
+  };
+  using Ranked = std::set<Request*, ByRank>;
+  struct Share {
+    Request* request;
+    std::int64_t count;
+  };
+
+  std::vector<RequestId> expire(double now_s);
+  void admit();
+  /// `spare` pages may go to newcomers; this one takes its part.
+  bool admit(Request& request, std::int64_t& spare);
+  std::int64_t spare_pages() const;
+  bool waits_for_leader(const Request& request) const;
+  std::vector<Share> share_budget() const;
+  void share_to_prompts(std::vector<Share>& shares, std::int64_t& budget) const;
+  bool make_room(const Request& request, std::int64_t count);
+  /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted.
+  std::int64_t reserve(Request& request, std::int64_t count);
+  void preempt(Request& request);
+  const Request& at(RequestId id) const;
+
+  KvPool& pool_;
+  SchedulerConfig config_;
+  PrefixCache cache_;
+  std::unordered_map<RequestId, Request> requests_;
+  Ranked waiting_;
+  Ranked running_;
+  std::int64_t num_queued_ = 0;
+  std::int64_t step_ = 0;
+  SchedulerStats stats_;
+};
+
+}  // namespace gauntlet::engine

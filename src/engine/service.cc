@@ -1,0 +1,286 @@
+#include "engine/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/random.h"
+
+namespace gauntlet::engine {
+namespace {
+
+double steady_now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+SchedulerConfig within(SchedulerConfig config, const Executor& executor) {
+  config.max_step_tokens = std::min(config.max_step_tokens, executor.max_batch_tokens());
+  return config;
+}
+
+}  // namespace
+
+Service::Service(Executor& executor, const ServiceConfig& config)
+    : executor_(executor),
+      now_s_(config.now_s ? config.now_s : steady_now_s),
+      scheduler_config_(within(config.scheduler, executor)),
+      scheduler_(executor.kv(), scheduler_config_) {}
+
+std::int64_t Service::capacity() const {
+  return std::min(executor_.config().max_positions, scheduler_.capacity());
+}
+
+Expected<RequestId> Service::submit(ServiceRequest request, RequestEvents events) {
+  const RequestLimits limits{.vocab = executor_.config().vocab,
+                             .positions = capacity(),
+                             .choices = scheduler_config_.max_queue};
+  if (auto valid = validate(request, limits); !valid) return valid.error();
+  const auto shared = std::make_shared<const ServiceRequest>(std::move(request));
+  const auto shared_events = std::make_shared<const RequestEvents>(std::move(events));
+  const std::int64_t prompt_tokens = std::ssize(shared->prompt);
+  Choice choice{.request = shared,
+                .events = shared_events,
+                .sampling = shared->sampling,
+                .limit = std::min(shared->max_tokens, capacity() - prompt_tokens + 1),
+                .submitted_s = now_s_()};
+  if (shared->adjustments.any()) choice.seen.emplace(shared->prompt);
+
+  const std::lock_guard lock(mutex_);
+  const std::int64_t queued = num_queued_ + std::ssize(arrivals_);
+  if (queued + shared->num_choices > scheduler_config_.max_queue) {
+    return Error{fmt::format("{} requests wait already, and the queue holds {}: try again later",
+                             queued, scheduler_config_.max_queue)};
+  }
+  choice.group = next_id_;
+  for (int i = 0; i < shared->num_choices; ++i) {
+    choice.index = i;
+    choice.sampling.step = 0;
+    if (i > 0) choice.sampling.seed = Random(shared->sampling.seed).bits(static_cast<unsigned>(i));
+    arrivals_.emplace(next_id_++, choice);
+  }
+  changed_.notify_one();
+  return choice.group;
+}
+
+void Service::cancel(RequestId id) {
+  const std::lock_guard lock(mutex_);
+  cancels_.push_back(id);
+  changed_.notify_one();
+}
+
+ServiceStats Service::stats() const {
+  const std::lock_guard lock(mutex_);
+  ServiceStats stats = stats_;
+  stats.num_waiting += std::ssize(arrivals_);
+  return stats;
+}
+
+void Service::wait(double seconds) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                    [&] { return woken_ || !arrivals_.empty() || !cancels_.empty(); });
+  woken_ = false;
+}
+
+void Service::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  changed_.notify_one();
+}
+
+void Service::take_inbox() {
+  std::map<RequestId, Choice> arrivals;
+  std::vector<RequestId> cancels;
+  {
+    const std::lock_guard lock(mutex_);
+    arrivals.swap(arrivals_);
+    cancels.swap(cancels_);
+    num_queued_ = scheduler_.num_queued() + std::ssize(arrivals);
+  }
+  for (auto& [id, choice] : arrivals) {
+    const bool added = scheduler_.add({.id = id,
+                                       .prompt = choice.request->prompt,
+                                       .priority = choice.request->priority,
+                                       .leader = choice.group == id ? 0 : choice.group},
+                                      choice.submitted_s);
+    check(added, "the queue was counted wrong");
+    choices_.emplace(id, std::move(choice));
+  }
+  for (const RequestId group : cancels) {
+    for (auto next = choices_.lower_bound(group);
+         next != choices_.end() && next->second.group == group;) {
+      end((next++)->first, FinishReason::cancelled);
+    }
+  }
+}
+
+bool Service::step() {
+  take_inbox();
+  const StepPlan plan = scheduler_.plan(now_s_());
+  for (const RequestId id : plan.expired) {
+    end(id, FinishReason::expired,
+        fmt::format("the request waited longer than {} s for its turn",
+                    scheduler_config_.max_wait_s));
+  }
+  std::int64_t tokens = 0;
+  for (const Work& work : plan.work) {
+    tokens += work.count;
+    Choice& choice = choices_.at(work.id);
+    if (!choice.started_s) choice.started_s = now_s_();
+  }
+  std::vector<Outcome> outcomes = run_apart(plan.work);
+  scheduler_.complete(plan);
+  for (std::size_t i = 0; i < plan.work.size(); ++i) {
+    if (!outcomes[i].error.empty()) {
+      end(plan.work[i].id, FinishReason::failed, std::move(outcomes[i].error));
+    } else if (plan.work[i].is_last) {
+      deliver(plan.work[i].id, std::move(outcomes[i].result));
+    }
+  }
+  publish(tokens);
+  return tokens > 0 || !plan.expired.empty();
+}
+
+std::vector<std::uint32_t> Service::allowed(RequestId id) const {
+  const ServiceRequest& request = *choices_.at(id).request;
+  if (!request.allowed) return {};
+  auto mask = request.allowed(scheduler_.tokens(id).subspan(request.prompt.size()));
+  check(mask.empty() || std::ssize(mask) * 32 >= executor_.config().vocab,
+        "a request's mask is shorter than the vocabulary");
+  return mask;
+}
+
+BatchItem Service::item_for(const Work& work) const {
+  const Choice& choice = choices_.at(work.id);
+  const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
+  Want want = Want::nothing;
+  if (work.is_last) {
+    const bool on_host = choice.seen || choice.request->top_log_probs > 0;
+    want = on_host ? Want::logits : Want::token;
+  }
+  return {.sequence = work.sequence,
+          .tokens = {tokens.begin(), tokens.end()},
+          .want = want,
+          .sampling = choice.sampling,
+          .allowed = work.is_last ? allowed(work.id) : std::vector<std::uint32_t>()};
+}
+
+std::vector<ItemResult> Service::run(const std::vector<Work>& work) {
+  std::vector<BatchItem> items;
+  for (const Work& one : work) items.push_back(item_for(one));
+  return executor_.collect(executor_.submit(std::move(items)));
+}
+
+/// A step that throws is taken apart, so that only those requests fail which fail alone.
+std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) {
+  std::vector<Outcome> outcomes(work.size());
+  if (work.empty()) return outcomes;
+  try {
+    std::vector<ItemResult> results = run(work);
+    for (std::size_t i = 0; i < work.size(); ++i) outcomes[i].result = std::move(results[i]);
+  } catch (const std::exception& fault) {
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      const bool is_done = executor_.kv().length(work[i].sequence) != work[i].begin;
+      if (work.size() == 1 || is_done) {
+        outcomes[i].error = fmt::format("a step failed: {}", fault.what());
+      } else {
+        outcomes[i] = std::move(run_apart({work[i]}).front());
+      }
+    }
+  }
+  return outcomes;
+}
+
+TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) const {
+  TokenEvent event{
+      .choice = choice.index, .token = result.token, .log_probability = result.log_probability};
+  if (event.token == kNoChoice || result.logits.empty()) return event;
+  if (choice.request->top_log_probs > 0) {
+    event.top = top_log_probs(result.logits, choice.request->top_log_probs);
+  }
+  if (!choice.seen) return event;
+  std::vector<float> adjusted = result.logits;
+  choice.seen->adjust(choice.request->adjustments, adjusted);
+  event.token = sample(adjusted, choice.sampling, allowed(id));
+  if (event.token == kNoChoice) return event;
+  event.log_probability = log_probability(result.logits, event.token);
+  choice.seen->add_output(event.token);
+  return event;
+}
+
+std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t token,
+                                            Verdict verdict) const {
+  const auto has = [&](const auto& ids) { return std::ranges::find(ids, token) != ids.end(); };
+  if (choice.request->end_of_sequence == EndOfSequence::ends && has(executor_.config().eos_ids)) {
+    return FinishReason::eos;
+  }
+  if (has(choice.request->stop_ids) || verdict == Verdict::stop) return FinishReason::stop;
+  if (choice.made == choice.limit) return FinishReason::length;
+  return std::nullopt;
+}
+
+void Service::deliver(RequestId id, ItemResult result) {
+  Choice& choice = choices_.at(id);
+  const TokenEvent event = choose(id, choice, std::move(result));
+  if (event.token == kNoChoice) {
+    return end(id, FinishReason::failed,
+               fmt::format("{} left no token to choose at position {}", executor_.config().name,
+                           scheduler_.tokens(id).size()));
+  }
+  if (!choice.first_token_s) {
+    choice.first_token_s = now_s_();
+    live_.prompt_tokens += std::ssize(choice.request->prompt);
+  }
+  ++live_.output_tokens;
+  ++choice.made;
+  ++choice.sampling.step;
+  Verdict verdict = Verdict::go_on;
+  try {
+    if (choice.events->on_token) verdict = choice.events->on_token(event);
+  } catch (const std::exception& fault) {
+    return end(id, FinishReason::failed, fmt::format("its callback threw: {}", fault.what()));
+  }
+  if (const auto reason = ending(choice, event.token, verdict)) return end(id, *reason);
+  scheduler_.append(id, event.token);
+}
+
+void Service::end(RequestId id, FinishReason reason, std::string error) {
+  const Choice choice = std::move(choices_.at(id));
+  choices_.erase(id);
+  const double now = now_s_();
+  const double started = choice.started_s.value_or(now);
+  const double first_token = choice.first_token_s.value_or(now);
+  FinishEvent event{.choice = choice.index,
+                    .reason = reason,
+                    .error = std::move(error),
+                    .prompt_tokens = std::ssize(choice.request->prompt),
+                    .output_tokens = choice.made,
+                    .queue_s = started - choice.submitted_s,
+                    .prefill_s = first_token - started,
+                    .decode_s = now - first_token};
+  if (reason != FinishReason::expired) {
+    event.reused_tokens = scheduler_.reused(id);
+    scheduler_.remove(id);
+  }
+  try {
+    if (choice.events->on_finish) choice.events->on_finish(event);
+  } catch (const std::exception&) {
+    // The request is over and its pages are back: there is nobody left to tell.
+  }
+}
+
+void Service::publish(std::int64_t step_tokens) {
+  live_.num_running = scheduler_.num_running();
+  live_.num_waiting = scheduler_.num_waiting();
+  live_.kv_usage = scheduler_.kv_usage();
+  live_.scheduler = scheduler_.stats();
+  live_.last_step_tokens = step_tokens;
+  if (step_tokens > 0) ++live_.steps;
+  const std::lock_guard lock(mutex_);
+  stats_ = live_;
+  num_queued_ = scheduler_.num_queued();
+}
+
+}  // namespace gauntlet::engine

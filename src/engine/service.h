@@ -1,0 +1,110 @@
+// Many requests at once over one executor: any thread submits and cancels, one engine thread steps,
+// and each request's tokens come to its own callback. What a request gets depends on its own
+// prompt, parameters and seed, never on its batch mates, and its fault ends it alone.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/executor.h"
+#include "engine/scheduler.h"
+#include "engine/service_request.h"
+
+namespace gauntlet::engine {
+
+struct ServiceConfig {
+  SchedulerConfig scheduler;
+  std::function<double()> now_s;  // none: the steady clock
+};
+
+struct ServiceStats {
+  std::int64_t num_running = 0;
+  std::int64_t num_waiting = 0;
+  double kv_usage = 0;
+  SchedulerStats scheduler;
+  std::int64_t steps = 0;
+  std::int64_t prompt_tokens = 0;  // computed or reused, of prompts that are through
+  std::int64_t output_tokens = 0;
+  std::int64_t last_step_tokens = 0;
+};
+
+class Service {
+ public:
+  /// The executor outlives the service, which has it to itself.
+  Service(Executor& executor, const ServiceConfig& config);
+
+  /// From any thread. The error's kind is wrong_use when the request can never be served, and
+  /// environment when the queue is full now.
+  Expected<RequestId> submit(ServiceRequest request, RequestEvents events);
+  /// From any thread; all choices end, and their pages go back, before the next step. A request
+  /// that ended already is left alone.
+  void cancel(RequestId id);
+  ServiceStats stats() const;
+  /// Positions that one request can have at most, prompt and output together. From any thread.
+  std::int64_t capacity() const;
+
+  /// From the engine thread alone. False when there was nothing to do.
+  bool step();
+  /// Sleeps until something was submitted or cancelled, wake() was called, or the time is over.
+  void wait(double seconds);
+  /// From any thread.
+  void wake();
+  /// Between steps, from the engine thread.
+  std::string check_integrity() const { return scheduler_.check_integrity(); }
+
+ private:
+  struct Choice {
+    RequestId group = 0;  // the id of its request: that of its first choice
+    int index = 0;
+    std::shared_ptr<const ServiceRequest> request;
+    std::shared_ptr<const RequestEvents> events;
+    SamplingParams sampling;
+    std::optional<SeenTokens> seen;  // where something is adjusted
+    std::int64_t limit = 0;
+    std::int64_t made = 0;
+    double submitted_s = 0;
+    std::optional<double> started_s = {};
+    std::optional<double> first_token_s = {};
+  };
+  struct Outcome {
+    ItemResult result;
+    std::string error;  // empty: there is a result
+  };
+
+  std::vector<std::uint32_t> allowed(RequestId id) const;
+  void take_inbox();
+  BatchItem item_for(const Work& work) const;
+  std::vector<ItemResult> run(const std::vector<Work>& work);
+  std::vector<Outcome> run_apart(const std::vector<Work>& work);
+  void deliver(RequestId id, ItemResult result);
+  TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
+  std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
+                                     Verdict verdict) const;
+  void end(RequestId id, FinishReason reason, std::string error = "");
+  void publish(std::int64_t step_tokens);
+
+  Executor& executor_;
+  const std::function<double()> now_s_;
+  const SchedulerConfig scheduler_config_;
+  Scheduler scheduler_;
+  // Of the engine thread:
+  std::map<RequestId, Choice> choices_;
+  ServiceStats live_;
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::map<RequestId, Choice> arrivals_;
+  std::vector<RequestId> cancels_;
+  bool woken_ = false;
+  RequestId next_id_ = 1;
+  std::int64_t num_queued_ = 0;  // in the scheduler, as far as known
+  ServiceStats stats_;
+};
+
+}  // namespace gauntlet::engine

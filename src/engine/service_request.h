@@ -1,0 +1,67 @@
+// What a request asks of the service, and what it is told in return.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/adjustments.h"
+#include "engine/generator.h"
+#include "engine/sampler.h"
+
+namespace gauntlet::engine {
+
+struct ServiceRequest {
+  std::vector<std::int32_t> prompt;
+  std::int64_t max_tokens = 256;
+  SamplingParams sampling;  // its step is set for each token
+  Adjustments adjustments;
+  std::vector<std::int32_t> stop_ids;
+  EndOfSequence end_of_sequence = EndOfSequence::ends;
+  int num_choices = 1;  // the first draws with the seed, each other with one made of it
+  int top_log_probs = 0;
+  int priority = 0;
+  /// The tokens that may follow what a choice has made so far: a bit per id, or nothing where all
+  /// may. A function of its arguments alone; none: all tokens, always.
+  std::function<std::vector<std::uint32_t>(std::span<const std::int32_t> output)> allowed;
+};
+
+struct RequestLimits {
+  std::int64_t vocab = 0;
+  std::int64_t positions = 0;  // of prompt and output together
+  std::int64_t choices = 0;
+};
+
+/// Holds an error, a wrong use, that names the first thing no service within these limits can do.
+Expected<void> validate(const ServiceRequest& request, const RequestLimits& limits);
+
+struct TokenEvent {
+  int choice = 0;
+  std::int32_t token = -1;
+  float log_probability = 0;      // before temperature and adjustments
+  std::vector<TokenLogProb> top;  // as many as asked for
+};
+
+struct FinishEvent {
+  int choice = 0;
+  FinishReason reason = FinishReason::length;
+  std::string error;  // one sentence where it expired or failed
+  std::int64_t prompt_tokens = 0;
+  std::int64_t reused_tokens = 0;  // of those, from the prefix cache
+  std::int64_t output_tokens = 0;
+  double queue_s = 0;    // until its first step
+  double prefill_s = 0;  // from there to its first token
+  double decode_s = 0;   // from there to its end
+};
+
+enum class Verdict { go_on, stop };
+
+/// Called by the engine thread, so they are quick. A stop string is the caller's to find: its
+/// verdict ends the choice with FinishReason::stop.
+struct RequestEvents {
+  std::function<Verdict(const TokenEvent&)> on_token;
+  std::function<void(const FinishEvent&)> on_finish;  // once per choice, its last event
+};
+
+}  // namespace gauntlet::engine

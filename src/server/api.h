@@ -1,0 +1,86 @@
+// The endpoints: who may ask what, and which parser, service and writer answer it. No sockets, so
+// tests step the engine themselves.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/random.h"
+#include "engine/service.h"
+#include "model/config.h"
+#include "model/harmony.h"
+#include "server/chat_request.h"
+#include "server/http.h"
+#include "server/metrics.h"
+
+namespace gauntlet::server {
+
+struct ServedModel {
+  std::string name;
+  std::int64_t vocab = 0;
+  std::optional<std::int32_t> bos;  // put before a text; none: nothing is
+};
+
+struct ApiConfig {
+  ServedModel model;
+  std::string api_key;  // empty: anyone may ask
+  std::size_t max_pending = 1024;
+  const ConstraintCompiler* constraints = nullptr;  // none: requests for a form are refused
+};
+
+class Api final : public Handler {
+ public:
+  /// All but the configuration outlive this. Without harmony's tokens there are no chats.
+  Api(ApiConfig config, engine::Service& service, const model::Tokenizer& tokenizer,
+      ServerMetrics& metrics);
+
+  std::shared_ptr<Reply> handle(const HttpRequest& request) override;
+
+  enum class State { ready, draining, failed };
+  /// From any thread. Only a server that is ready takes work.
+  void set_state(State state) { state_.store(state); }
+
+ private:
+  using Ids = std::vector<std::int32_t>;
+  using Endpoint = std::shared_ptr<Reply> (Api::*)(const HttpRequest&);
+  struct Route {
+    const char* method;
+    const char* path;
+    Endpoint endpoint;
+    bool is_open;  // needs no key
+  };
+  static const std::vector<Route>& routes();
+
+  std::shared_ptr<Reply> models(const HttpRequest& request);
+  std::shared_ptr<Reply> completions(const HttpRequest& request);
+  std::shared_ptr<Reply> chat_completions(const HttpRequest& request);
+  std::shared_ptr<Reply> tokenize(const HttpRequest& request);
+  std::shared_ptr<Reply> detokenize(const HttpRequest& request);
+  std::shared_ptr<Reply> health(const HttpRequest& request);
+  std::shared_ptr<Reply> ready(const HttpRequest& request);
+  std::shared_ptr<Reply> version(const HttpRequest& request);
+  std::shared_ptr<Reply> metrics_text(const HttpRequest& request);
+
+  std::optional<ApiError> check_key(const HttpRequest& request) const;
+  std::optional<ApiError> check_ready() const;
+  RequestScope scope() const { return {.model = config_.model.name, .vocab = config_.model.vocab}; }
+  Ids encode(const std::string& text) const;
+  ApiResult<Ids> chat_ids(const ChatRequest& request) const;
+  /// A prompt's request to the service; `param` is what its length is blamed on.
+  ApiResult<engine::ServiceRequest> service_request(Ids prompt, const GenerationParams& params,
+                                                    const std::string& param) const;
+  std::uint64_t chance() { return Random(chance_).bits(num_drawn_.fetch_add(1)); }
+
+  const ApiConfig config_;
+  engine::Service& service_;
+  const model::Tokenizer& tokenizer_;
+  const Expected<model::Harmony> harmony_;
+  ServerMetrics& metrics_;
+  const std::int64_t started_s_;
+  const std::uint64_t chance_;
+  std::atomic<std::uint64_t> num_drawn_{0};
+  std::atomic<State> state_{State::ready};
+};
+
+}  // namespace gauntlet::server

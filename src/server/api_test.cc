@@ -1,0 +1,232 @@
+// The endpoints over an engine that says what a test wants, stepped by the test.
+#include "server/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/fake_executor.h"
+#include "engine/tiny_tokenizer.h"
+
+namespace gauntlet::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Answered {
+  int status = 0;
+  std::string body;
+  Json json() const { return Json::parse(body); }
+};
+
+class ApiTest : public ::testing::Test {
+ protected:
+  ApiTest() {
+    executor_.next = [this](const engine::FakeExecutor::History& history) {
+      const std::size_t at = history.size() - prompt_size_;
+      return at < script_.size() ? script_[at] : special("<|return|>");
+    };
+  }
+
+  static engine::FakeExecutor::History encode(const std::string& text) {
+    return engine::tiny_tokenizer().encode(text, model::SpecialTokens::as_special);
+  }
+  static std::int32_t special(const char* text) { return *engine::tiny_tokenizer().special(text); }
+  static model::ModelConfig config() {
+    model::ModelConfig config;
+    config.name = "tiny";
+    config.vocab = engine::tiny_tokenizer().vocab_size();
+    config.max_positions = 2000;
+    config.eos_ids = {special("<|return|>"), special("<|call|>")};
+    return config;
+  }
+
+  std::shared_ptr<Reply> send(const std::string& method, const std::string& target,
+                              const std::string& body = "") {
+    return api_.handle({.id = "r1", .method = method, .target = target, .body = body});
+  }
+  Answered read(Reply& reply) {
+    Answered answered;
+    for (int i = 0; i < 10000; ++i) {
+      while (auto piece = reply.take()) {
+        if (piece->head) answered.status = piece->head->status;
+        answered.body += piece->body;
+        if (piece->is_last) return answered;
+      }
+      service_.step();
+    }
+    ADD_FAILURE() << "the reply never ended";
+    return answered;
+  }
+  Answered ask(const std::string& method, const std::string& target, const std::string& body = "") {
+    return read(*send(method, target, body));
+  }
+  /// The model will say this, special tokens spelled, after a prompt of ids [1, 2].
+  void script(const std::string& text, std::size_t prompt_size = 2) {
+    script_ = encode(text);
+    prompt_size_ = prompt_size;
+  }
+  Answered chat(const std::string& said, const std::string& fields = "") {
+    const std::string messages = R"("messages": [{"role": "user", "content": "hi"}])";
+    const auto tokens = ask("POST", "/tokenize", "{" + messages + "}").json();
+    script(said, tokens.at("count").get<std::size_t>());
+    return ask("POST", "/v1/chat/completions",
+               "{" + messages + R"(, "temperature": 0)" + fields + "}");
+  }
+
+  engine::FakeExecutor executor_{config(), 512};
+  engine::Service service_{executor_, {}};
+  ServerMetrics metrics_;
+  Api api_{{.model = {.name = "tiny", .vocab = config().vocab}},
+           service_,
+           engine::tiny_tokenizer(),
+           metrics_};
+  engine::FakeExecutor::History script_;
+  std::size_t prompt_size_ = 2;
+};
+
+TEST_F(ApiTest, completes_a_prompt) {
+  script("hello world");
+  const Answered whole =
+      ask("POST", "/v1/completions", R"({"prompt": [1, 2], "temperature": 0, "max_tokens": 50})");
+  EXPECT_EQ(whole.status, 200);
+  const Json json = whole.json();
+  EXPECT_EQ(json["choices"][0]["text"], "hello world");
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(json["usage"]["prompt_tokens"], 2);
+  EXPECT_EQ(json["usage"]["completion_tokens"], script_.size() + 1);
+}
+
+TEST_F(ApiTest, streams_a_completion_with_usage) {
+  script("hello world");
+  const Answered stream =
+      ask("POST", "/v1/completions",
+          R"({"prompt": [1, 2], "temperature": 0, "stream": true, "max_tokens": 2,
+              "stream_options": {"include_usage": true}})");
+  EXPECT_EQ(stream.status, 200);
+  EXPECT_TRUE(stream.body.starts_with("data: {"));
+  EXPECT_TRUE(stream.body.ends_with("data: [DONE]\n\n"));
+  EXPECT_THAT(stream.body, HasSubstr(R"("finish_reason":"length")"));
+  EXPECT_THAT(stream.body, HasSubstr(R"("completion_tokens":2)"));
+}
+
+TEST_F(ApiTest, stops_at_a_string_across_tokens) {
+  script("one two three four");
+  const Answered whole =
+      ask("POST", "/v1/completions",
+          R"({"prompt": [1, 2], "temperature": 0, "max_tokens": 50, "stop": "o three"})");
+  EXPECT_EQ(whole.json()["choices"][0]["text"], "one tw");
+  EXPECT_EQ(whole.json()["choices"][0]["finish_reason"], "stop");
+}
+
+TEST_F(ApiTest, chats_with_reasoning_apart) {
+  const Json json = chat(
+                        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+                        "<|channel|>final<|message|>hello")
+                        .json();
+  EXPECT_EQ(json["choices"][0]["message"]["content"], "hello");
+  EXPECT_EQ(json["choices"][0]["message"]["reasoning_content"], "hm");
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "stop");
+}
+
+TEST_F(ApiTest, chats_with_a_model_that_writes_no_harmony) {
+  const Answered answered = chat("just text");
+  EXPECT_EQ(answered.status, 200);
+  EXPECT_THAT(answered.body, HasSubstr("just text"));
+}
+
+TEST_F(ApiTest, hands_out_tool_calls) {
+  const std::string said = R"(<|channel|>commentary to=functions.f <|constrain|>json)"
+                           R"(<|message|>{"a":1}<|call|>)";
+  const Json json = chat(said).json();
+  const Json& call = json["choices"][0]["message"]["tool_calls"][0];
+  EXPECT_EQ(call["function"]["name"], "f");
+  EXPECT_EQ(call["function"]["arguments"], R"({"a":1})");
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "tool_calls");
+  EXPECT_THAT(chat(said, R"(, "stream": true)").body, HasSubstr(R"("name":"f")"));
+}
+
+TEST_F(ApiTest, refuses_a_form_it_cannot_enforce) {
+  const Answered answered = chat("a", R"(, "response_format": {"type": "json_object"})");
+  EXPECT_EQ(answered.status, 400);
+  EXPECT_EQ(answered.json()["error"]["param"], "response_format");
+}
+
+TEST_F(ApiTest, says_the_numbers_of_a_prompt_that_is_too_long) {
+  std::string ids = "1";
+  for (int i = 0; i < 2500; ++i) ids += ",1";
+  const Answered answered = ask("POST", "/v1/completions", R"({"prompt": [)" + ids + "]}");
+  EXPECT_EQ(answered.status, 400);
+  EXPECT_EQ(answered.json()["error"]["code"], "context_length_exceeded");
+  EXPECT_THAT(answered.body, HasSubstr("2501"));
+  EXPECT_THAT(answered.body, HasSubstr("2000"));
+}
+
+TEST_F(ApiTest, ends_a_reader_that_falls_behind_and_nobody_else) {
+  Api tight({.model = {.name = "tiny", .vocab = config().vocab}, .max_pending = 4}, service_,
+            engine::tiny_tokenizer(), metrics_);
+  script("a b c d e f g h i j k l m n o p");
+  const std::string body =
+      R"({"prompt": [1, 2], "temperature": 0, "max_tokens": 16, "stream": true})";
+  const auto slow =
+      tight.handle({.id = "slow", .method = "POST", .target = "/v1/completions", .body = body});
+  const auto fast = send("POST", "/v1/completions", body);
+  for (int i = 0; i < 20; ++i) service_.step();
+  EXPECT_EQ(read(*slow).status, 503);
+  EXPECT_EQ(read(*fast).status, 200);
+  EXPECT_EQ(service_.stats().num_running, 0);
+}
+
+TEST_F(ApiTest, frees_an_abandoned_request_at_the_next_step) {
+  script(std::string(200, 'a'));
+  const auto reply = send("POST", "/v1/completions", R"({"prompt": [1, 2], "max_tokens": 500})");
+  service_.step();
+  EXPECT_EQ(service_.stats().num_running, 1);
+  reply->abandon();
+  service_.step();
+  EXPECT_EQ(service_.stats().num_running, 0);
+  EXPECT_EQ(service_.stats().kv_usage, 0);
+}
+
+TEST_F(ApiTest, takes_no_work_while_draining) {
+  api_.set_state(Api::State::draining);
+  EXPECT_EQ(ask("POST", "/v1/completions", R"({"prompt": "a"})").status, 503);
+  EXPECT_EQ(ask("GET", "/ready").status, 503);
+  EXPECT_EQ(ask("GET", "/health").status, 200);
+}
+
+TEST_F(ApiTest, asks_for_the_key_where_there_is_one) {
+  Api guarded({.model = {.name = "tiny", .vocab = config().vocab}, .api_key = "secret"}, service_,
+              engine::tiny_tokenizer(), metrics_);
+  const auto status = [&](const std::string& authorization, const std::string& target) {
+    const auto reply =
+        guarded.handle({.method = "GET", .target = target, .authorization = authorization});
+    return reply->take()->head->status;
+  };
+  EXPECT_EQ(status("", "/v1/models"), 401);
+  EXPECT_EQ(status("Bearer ", "/v1/models"), 401);
+  EXPECT_EQ(status("Bearer secre", "/v1/models"), 401);
+  EXPECT_EQ(status("Bearer secretsecret", "/v1/models"), 401);
+  EXPECT_EQ(status("Bearer secret", "/v1/models"), 200);
+  EXPECT_EQ(status("", "/health"), 200);
+}
+
+TEST_F(ApiTest, answers_the_small_endpoints) {
+  EXPECT_EQ(ask("GET", "/v1/models").json()["data"][0]["id"], "tiny");
+  EXPECT_EQ(ask("GET", "/v1/models/tiny").status, 200);
+  EXPECT_EQ(ask("GET", "/v1/models/other").status, 404);
+  EXPECT_EQ(ask("GET", "/nowhere").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/completions").status, 405);
+  EXPECT_EQ(ask("GET", "/version").status, 200);
+  const Json tokens = ask("POST", "/tokenize", R"({"prompt": "hello world"})").json();
+  EXPECT_EQ(ask("POST", "/detokenize", Json{{"tokens", tokens["tokens"]}}.dump()).json()["prompt"],
+            "hello world");
+  const std::string metrics = ask("GET", "/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("gauntlet:num_requests_running{model_name=\"tiny\"} 0"));
+  EXPECT_THAT(metrics, HasSubstr("gauntlet:time_to_first_token_seconds_bucket{"));
+  EXPECT_THAT(metrics, HasSubstr("process_resident_memory_bytes "));
+}
+
+}  // namespace
+}  // namespace gauntlet::server

@@ -1,0 +1,35 @@
+// POST /v1/completions, and the two endpoints that only translate text, as typed requests.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "server/generation_params.h"
+
+namespace gauntlet::server {
+
+/// What a request is checked against.
+struct RequestScope {
+  std::string model;       // the name it may give
+  std::int64_t vocab = 0;  // ids are below
+};
+
+using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
+
+struct CompletionRequest {
+  std::vector<Prompt> prompts;
+  GenerationParams params;
+};
+ApiResult<CompletionRequest> parse_completion(const Json& body, const RequestScope& scope);
+
+struct DetokenizeRequest {
+  std::vector<std::int32_t> tokens;
+};
+ApiResult<DetokenizeRequest> parse_detokenize(const Json& body, const RequestScope& scope);
+
+/// Refuses a model that is not the one served.
+void read_model(Fields& fields, const RequestScope& scope, std::optional<ApiError>& fault);
+
+}  // namespace gauntlet::server
