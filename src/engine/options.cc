@@ -153,7 +153,8 @@ Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu) {
           "plain loads, because bulk copies are of weights in fragment order");
   }
   if (!gpu.has_bulk_copies) {
-    force(variants.pipelines, Pipelines::plain, "plain loads, because the kernels of bulk copies are for Hopper");
+    force(variants.pipelines, Pipelines::plain,
+          "plain loads, because the kernels of bulk copies are for Hopper");
   }
   if (variants.kv_layout == KvLayout::contiguous) {
     plan.companions.push_back("no prefix cache, because contiguous sequences share no pages");

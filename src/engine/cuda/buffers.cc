@@ -32,6 +32,7 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(experts, slots * config.hidden);
   if (sizes.fusion == Fusion::op_by_op) {
     place(projected, tokens * config.hidden);
+    place(unrounded, tokens * config.hidden);
     place(router_logits, tokens * config.num_experts);
     place(gate_up, slots * 2 * config.intermediate);
   }

@@ -46,6 +46,7 @@ struct Buffers {
   __nv_bfloat16* activated = nullptr;           // [slots, stride(intermediate)]
   float* experts = nullptr;                     // [slots, hidden], by token and rank; or by slot
   float* projected = nullptr;                   // [tokens, hidden], op by op: what o gave
+  float* unrounded = nullptr;                   // [tokens, hidden], op by op: what the router reads
   float* router_logits = nullptr;               // [tokens, num_experts], op by op
   float* gate_up = nullptr;                     // [slots, 2 * intermediate], op by op
   __nv_bfloat16* final_rows = nullptr;          // [kLogitRows, stride(hidden)]

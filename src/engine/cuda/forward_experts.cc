@@ -1,6 +1,5 @@
 // The second half of a layer, and what a probe is shown of it.
 #include "engine/cuda/forward.h"
-#include "kernels/cuda/plain_product.h"
 #include "kernels/cuda/router.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/unfused.h"
@@ -57,19 +56,18 @@ void Forward::route_op_by_op(const Step& step, const Router& router) {
         .epsilon = router.epsilon,
         .out = router.normed,
         .out_stride = router.normed_stride,
+        .unrounded = buffers_.unrounded,
         .num_tokens = router.num_tokens,
         .hidden = router.hidden},
        step.how);
-  const DeviceMatrix weights{
-      PlainMatrix{.rows = router.num_experts,
-                  .cols = router.hidden,
-                  .data = reinterpret_cast<const std::uint8_t*>(router.weight)}};
-  products_.run(step, {.weights = weights,
-                       .input = ProductInput::normed,
-                       .num_columns = router.num_tokens,
-                       .bias = router.bias,
-                       .out = buffers_.router_logits,
-                       .out_stride = router.num_experts});
+  router_logits({.x = buffers_.unrounded,
+                 .weight = router.weight,
+                 .bias = router.bias,
+                 .hidden = router.hidden,
+                 .num_tokens = router.num_tokens,
+                 .num_experts = router.num_experts,
+                 .logits = buffers_.router_logits},
+                step.how);
   choose_experts({.logits = buffers_.router_logits,
                   .logits_stride = router.num_experts,
                   .num_tokens = router.num_tokens,

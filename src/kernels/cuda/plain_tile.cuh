@@ -1,8 +1,7 @@
 // Tiles of 64 rows and of some columns, 64 deep, in shared memory as bf16; and the two ways to
 // multiply them. Both sum along a row in its order, one column beside another.
 #pragma once
-#include <cuda_bf16.h>
-
+#include "kernels/cuda/bf16_pair.cuh"
 #include "kernels/cuda/plain_product.h"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
@@ -30,10 +29,6 @@ __device__ __forceinline__ float fp4_float(std::uint32_t nibble) {
 
 __device__ __forceinline__ float e8m0_float(std::uint32_t byte) {
   return __uint_as_float(byte == 0 ? 0x00400000u : byte << 23);
-}
-
-__device__ __forceinline__ float2 bf16_floats(std::uint32_t pair) {
-  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000u)};
 }
 
 /// A thread's part of a tile of weights, between memory and shared memory.
@@ -86,9 +81,7 @@ struct PlainPart<WeightFormat::mxfp4> {
   __device__ __forceinline__ void store(uint4 (&tile)[kPlainRows][kPlainPitch]) const {
     const float factor = e8m0_float(scale);
     const auto pair = [&](std::uint32_t byte) {
-      const __nv_bfloat162 both =
-          __floats2bfloat162_rn(fp4_float(byte) * factor, fp4_float(byte >> 4) * factor);
-      return *reinterpret_cast<const std::uint32_t*>(&both);
+      return pack_bf16(fp4_float(byte) * factor, fp4_float(byte >> 4) * factor);
     };
     const std::uint32_t words[4] = {nibbles.x, nibbles.y, nibbles.z, nibbles.w};
 #pragma unroll
@@ -140,8 +133,8 @@ struct PlainSums<PlainUnit::cuda_cores, kColumns> {
   float sums[kOwnRows][kOwnColumns] = {};
 
   static __device__ __forceinline__ void widen(const uint4& chunk, float (&to)[8]) {
-    const float2 a = bf16_floats(chunk.x), b = bf16_floats(chunk.y);
-    const float2 c = bf16_floats(chunk.z), d = bf16_floats(chunk.w);
+    const float2 a = unpack_bf16(chunk.x), b = unpack_bf16(chunk.y);
+    const float2 c = unpack_bf16(chunk.z), d = unpack_bf16(chunk.w);
     to[0] = a.x, to[1] = a.y, to[2] = b.x, to[3] = b.y;
     to[4] = c.x, to[5] = c.y, to[6] = d.x, to[7] = d.y;
   }

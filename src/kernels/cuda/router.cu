@@ -1,10 +1,9 @@
 // Warps share the experts. A single token's block has the weights under way before the kernel in
 // front has ended; blocks of many tokens use each weight for several. Dealing is a stable sort by
 // expert: a warp finds an expert's picks by ballots, 32 at a time.
-#include <cuda_bf16.h>
-
 #include <algorithm>
 
+#include "kernels/cuda/bf16_pair.cuh"
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/choose_experts.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -17,10 +16,6 @@ namespace {
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kAll = 0xFFFFFFFF;
-
-__device__ __forceinline__ float2 as_floats(std::uint32_t pair) {
-  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
-}
 
 /// What a block of one token has under way before the kernel in front has ended: the weights of its
 /// warps' first experts, the norm's weights, the biases.
@@ -80,15 +75,13 @@ __device__ void normalise(const Router& work, std::int64_t first, float* rows, f
     const float4 w = weight[i];
     v.x *= scale * w.x, v.y *= scale * w.y, v.z *= scale * w.z, v.w *= scale * w.w;
     kept[i] = v;
-    const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y);
-    const __nv_bfloat162 high = __floats2bfloat162_rn(v.z, v.w);
-    out[i] = {*reinterpret_cast<const std::uint32_t*>(&low),
-              *reinterpret_cast<const std::uint32_t*>(&high)};
+    out[i] = {pack_bf16(v.x, v.y), pack_bf16(v.z, v.w)};
   }
 }
 
 __device__ __forceinline__ float dot_piece(const uint4& w, const float4& a, const float4& b) {
-  const float2 w0 = as_floats(w.x), w1 = as_floats(w.y), w2 = as_floats(w.z), w3 = as_floats(w.w);
+  const float2 w0 = unpack_bf16(w.x), w1 = unpack_bf16(w.y), w2 = unpack_bf16(w.z),
+               w3 = unpack_bf16(w.w);
   return w0.x * a.x + w0.y * a.y + w1.x * a.z + w1.y * a.w + w2.x * b.x + w2.y * b.y + w3.x * b.z +
          w3.y * b.w;
 }

@@ -2,10 +2,11 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/choose_experts.cuh"
-#include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/rope_kv.cuh"
+#include "kernels/cuda/swiglu.cuh"
 #include "kernels/cuda/unfused.h"
 #include "ptx/grid_dependency.cuh"
 
@@ -26,6 +27,27 @@ __global__ void __launch_bounds__(kThreads) add_residual_kernel(const AddResidua
   const float4 add = reinterpret_cast<const float4*>(work.y)[i];
   sum.x += add.x, sum.y += add.y, sum.z += add.z, sum.w += add.w;
   reinterpret_cast<float4*>(work.x)[i] = sum;
+}
+
+/// One block per token, one warp per expert.
+__global__ void __launch_bounds__(kThreads) router_logits_kernel(const RouterLogits work) {
+  ptx::grid_dependency_wait();
+  ptx::grid_dependency_launch();
+  const int fours = static_cast<int>(work.hidden / 4), lane = threadIdx.x % 32;
+  const std::int64_t token = blockIdx.x;
+  const auto* x = reinterpret_cast<const float4*>(work.x + token * work.hidden);
+  for (int expert = threadIdx.x / 32; expert < work.num_experts; expert += kWarps) {
+    const auto* weight = reinterpret_cast<const uint2*>(work.weight + expert * work.hidden);
+    float sum = 0;
+    for (int i = lane; i < fours; i += 32) {
+      const uint2 w = weight[i];
+      const float2 low = unpack_bf16(w.x), high = unpack_bf16(w.y);
+      const float4 v = x[i];
+      sum += v.x * low.x + v.y * low.y + v.z * high.x + v.w * high.y;
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) work.logits[token * work.num_experts + expert] = sum + work.bias[expert];
+  }
 }
 
 __global__ void __launch_bounds__(kThreads) choose_kernel(const ChooseExperts work) {
@@ -141,6 +163,14 @@ void add_residual(const AddResidual& work, const Launch& how) {
          {.grid = dim3(blocks_for(work.num_tokens * work.hidden / 4, kThreads)),
           .block = dim3(kThreads)},
          how, work);
+}
+
+void router_logits(const RouterLogits& work, const Launch& how) {
+  check(work.hidden % 4 == 0, "router_logits: rows are not 16 bytes aligned");
+  if (work.num_tokens == 0) return;
+  launch(router_logits_kernel,
+         {.grid = dim3(static_cast<unsigned>(work.num_tokens)), .block = dim3(kThreads)}, how,
+         work);
 }
 
 void choose_experts(const ChooseExperts& work, const Launch& how) {

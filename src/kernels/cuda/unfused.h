@@ -17,6 +17,19 @@ struct AddResidual {
 };
 void add_residual(const AddResidual& work, const Launch& how);
 
+/// Router logits from rows that are not rounded, as the router of router.h computes them: rounded
+/// ones would choose other experts.
+struct RouterLogits {
+  const float* x = nullptr;               // [tokens, hidden], normed
+  const __nv_bfloat16* weight = nullptr;  // [experts, hidden]
+  const float* bias = nullptr;            // [experts]
+  std::int64_t hidden = 0;                // a multiple of 4
+  std::int64_t num_tokens = 0;
+  int num_experts = 0;
+  float* logits = nullptr;  // [tokens, experts]
+};
+void router_logits(const RouterLogits& work, const Launch& how);
+
 /// The experts of each token from its router logits, as the router of router.h chooses them.
 struct ChooseExperts {
   const float* logits = nullptr;  // [tokens, logits_stride], bias added

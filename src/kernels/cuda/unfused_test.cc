@@ -60,6 +60,52 @@ TEST(UnfusedOnGpu, a_norm_without_experts_leaves_x_alone) {
   }
 }
 
+TEST(UnfusedOnGpu, router_logits_are_of_unrounded_norms) {
+  GAUNTLET_NEEDS_GPU();
+  constexpr std::int64_t kTokens = 3, kHidden = 200;
+  constexpr int kExperts = 37;
+  const Random random(5);
+  std::vector<float> x, bias, norm_weight(kHidden, 1.5f);
+  std::vector<std::uint16_t> weight;
+  for (std::uint64_t i = 0; i < kTokens * kHidden; ++i) x.push_back(random.uniform(-2, 2, i));
+  for (std::uint64_t i = 0; i < kExperts * kHidden; ++i) {
+    weight.push_back(bf16_bits(random.uniform(-0.1f, 0.1f, i + 10000)));
+  }
+  for (std::uint64_t i = 0; i < kExperts; ++i) bias.push_back(random.uniform(-1, 1, i + 90000));
+  const OnDevice<float> x_on(x), norm_on(norm_weight), bias_on(bias);
+  const OnDevice<float> unrounded(kTokens * kHidden), logits(kTokens * kExperts);
+  const OnDevice<std::uint16_t> weight_on(weight), normed(kTokens * kHidden);
+  norm({.x = x_on.get(),
+        .weight = norm_on.get(),
+        .out = as_bf16_out(normed),
+        .out_stride = kHidden,
+        .unrounded = unrounded.get(),
+        .num_tokens = kTokens,
+        .hidden = kHidden},
+       {});
+  router_logits({.x = unrounded.get(),
+                 .weight = as_bf16(weight_on),
+                 .bias = bias_on.get(),
+                 .hidden = kHidden,
+                 .num_tokens = kTokens,
+                 .num_experts = kExperts,
+                 .logits = logits.get()},
+                {});
+  const auto got = logits.values();
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    double squares = 0;
+    for (std::int64_t i = 0; i < kHidden; ++i) squares += std::pow(double{x[t * kHidden + i]}, 2);
+    const double scale = 1.5 / std::sqrt(squares / kHidden);
+    for (int e = 0; e < kExperts; ++e) {
+      double wanted = bias[e];
+      for (std::int64_t i = 0; i < kHidden; ++i) {
+        wanted += x[t * kHidden + i] * scale * bf16_float(weight[e * kHidden + i]);
+      }
+      EXPECT_NEAR(got[t * kExperts + e], wanted, 1e-5) << "token " << t << ", expert " << e;
+    }
+  }
+}
+
 TEST(UnfusedOnGpu, experts_are_chosen_as_defined) {
   GAUNTLET_NEEDS_GPU();
   const int per_token = 4;
@@ -300,7 +346,7 @@ void expect_stored(KvFormat format) {
                         std::abs(wanted[d]) * 0x1p-4 + amax / 448 * 0x1p-10 + 1e-5);
           } else {
             const auto bits = static_cast<std::uint16_t>(bytes[2 * at] | bytes[2 * at + 1] << 8);
-            ASSERT_EQ(bits, to_bf16(wanted[d]));
+            ASSERT_EQ(bits, bf16_bits(wanted[d]));
           }
         }
       }
