@@ -150,7 +150,9 @@ std::shared_ptr<Reply> Api::chat_completions(const HttpRequest& request) {
       .max_pending = config_.max_pending};
   plan.requests.push_back(std::move(*one));
   plan.make_decoder = [&](int) {
-    return make_chat_decoder(*harmony_, decoder_options(params, chance()));
+    DecoderOptions options = decoder_options(params, chance());
+    if (parsed->constraint) options.cut_header = CutHeader::dropped;
+    return make_chat_decoder(*harmony_, std::move(options));
   };
   auto reply = GenerationReply::start(service_, metrics_, std::move(plan));
   return reply ? *reply : make_reply(reply.error());

@@ -198,6 +198,17 @@ TEST_F(StructuredTest, what_is_cut_off_says_so) {
   EXPECT_FALSE(Json::accept(content));
 }
 
+TEST_F(StructuredTest, a_header_that_is_cut_off_is_no_content) {
+  for (int max_tokens = 1; max_tokens < 10; ++max_tokens) {
+    const Json choice = chat(R"("tool_choice": "required", "tools": )" + std::string(kTools) +
+                             R"(, "max_tokens": )" + std::to_string(max_tokens))
+                            .choice();
+    EXPECT_EQ(choice["finish_reason"], "length");
+    const Json& content = choice["message"]["content"];
+    EXPECT_TRUE(content.is_null() || content == "") << content;
+  }
+}
+
 TEST_F(StructuredTest, reasoning_comes_first_where_an_effort_is_named_and_then_ends) {
   for (int seed = 0; seed < 4; ++seed) {
     const Answered answered =
