@@ -40,16 +40,16 @@ const boolean = {type: 'boolean'};
 const object = (properties, required = Object.keys(properties), more = {additionalProperties: false}) =>
     ({type: 'object', properties, required, ...more});
 
-const schemas = [
+// Not here, for xgrammar 0.1.27 is wrong about them: numbers with bounds (it takes no -1.999 for a minimum of -2.5), and
+// addresses whose last part has one letter.
+const plain = [
   string, integer, boolean, {type: 'null'}, {type: 'number'}, {type: ['string', 'null']}, {type: ['integer', 'boolean']},
   {enum: ['a', 'b c', 1, -2.5, true, null]}, {const: 'x"y\\z'}, {const: 12}, {type: 'string', enum: ['celsius', 'fahrenheit']},
   {...string, maxLength: 4}, {...string, minLength: 2, maxLength: 5}, {...string, minLength: 3},
   {...string, pattern: '^[a-c]+$'}, {...string, pattern: '^(ab|cd){1,3}x?$'}, {...string, pattern: '^\\d{3}-[A-Z]{2}$'},
   {...string, format: 'date'}, {...string, format: 'time'}, {...string, format: 'date-time'}, {...string, format: 'uuid'},
-  {...string, format: 'email'},
   {...integer, minimum: 0}, {...integer, minimum: -3, maximum: 120}, {...integer, maximum: -5}, {...integer, exclusiveMinimum: 10},
-  {...integer, exclusiveMinimum: -8, exclusiveMaximum: 8}, {type: 'number', minimum: 0, maximum: 1}, {type: 'number', minimum: -2.5},
-  {type: 'number', maximum: 99.75},
+  {...integer, exclusiveMinimum: -8, exclusiveMaximum: 8}, {...integer, minimum: 1000, maximum: 123456},
   {type: 'array', items: integer}, {type: 'array', items: string, minItems: 1, maxItems: 3},
   {type: 'array', items: {type: 'array', items: boolean, maxItems: 2}}, {type: 'array', items: integer, minItems: 2},
   {type: 'array', prefixItems: [integer, string], items: false, minItems: 2},
@@ -66,6 +66,19 @@ const schemas = [
   object({city: string, unit: {enum: ['celsius', 'fahrenheit']}, days: {...integer, minimum: 1, maximum: 14}}, ['city']),
 ];
 
+/** The same ones within others. */
+const inner = plain.filter((schema) => !schema.$defs);
+const nested = inner.map((schema, i) => {
+  const other = inner[(7 * i + 3) % inner.length];
+  const members = {x: schema, 'list of y': {type: 'array', items: other, maxItems: 2}, z: {anyOf: [{type: 'null'}, schema]}};
+  return object(members, Object.keys(members).slice(i % 4));
+});
+const schemas = [...plain, ...nested];
+
+/** Valid, but xgrammar knows no integer -0, and no escapes in a string of a given length. */
+const is_unknown_to_them = (schema, text) =>
+    /-0(?![.\d])/.test(text) || (text.includes('\\') && /Length/.test(JSON.stringify(schema)));
+
 /** The same text with a character gone, doubled or another in its place. */
 function mutated(text, i) {
   const characters = [...text];
@@ -74,46 +87,48 @@ function mutated(text, i) {
   return characters.join('');
 }
 
-/** Those of the texts that xgrammar does not accept. */
-async function refused(schema, texts) {
+/** That xgrammar accepts the texts; says how many it was asked about. */
+async function judge(schema, texts) {
   const grammar = await theirs(schema);
-  const bad = [];
-  for (const text of texts) {
-    if (!await Testings.isGrammarAcceptString(grammar, text)) bad.push(text);
+  const asked = texts.filter((text) => !is_unknown_to_them(schema, text));
+  const refused = [];
+  for (const text of asked) {
+    if (!await Testings.isGrammarAcceptString(grammar, text)) refused.push(text);
   }
   grammar.dispose();
-  return bad;
+  assert.deepEqual(refused, [], JSON.stringify(schema));
+  return asked.length;
 }
 
 test('texts that our grammars write', async () => {
-  const answers = await ask(schemas.map((schema, i) => ({schema, seed: i, count: 12})));
+  const answers = await ask(schemas.map((schema, i) => ({schema, seed: i, count: 8})));
   let num_pairs = 0;
   for (const [i, {texts}] of answers.entries()) {
     assert.ok(texts.length > 0, JSON.stringify(schemas[i]));
-    num_pairs += texts.length;
-    assert.deepEqual(await refused(schemas[i], texts), [], JSON.stringify(schemas[i]));
+    num_pairs += await judge(schemas[i], texts);
   }
   assert.ok(num_pairs >= 500, `${num_pairs} pairs`);
 });
 
 test('texts that are a character off', async () => {
-  const drawn = await ask(schemas.map((schema, i) => ({schema, seed: 1000 + i, count: 6})));
+  const drawn = await ask(schemas.map((schema, i) => ({schema, seed: 1000 + i, count: 4})));
   const requests = drawn.map(({texts}, i) => ({
     schema: schemas[i],
     texts: texts.flatMap((text) => Array.from({length: 6}, (unused, k) => mutated(text, i + 5 * k))),
   }));
   const answers = await ask(requests);
   let num_accepted = 0;
-  let num_rejected = 0;
+  let num_texts = 0;
   for (const [i, {schema, texts}] of requests.entries()) {
-    const ours = texts.filter((unused, k) => answers[i].accepts[k]);
-    num_accepted += ours.length;
-    num_rejected += texts.length - ours.length;
-    assert.deepEqual(await refused(schema, ours), [], JSON.stringify(schema));
+    num_texts += texts.length;
+    num_accepted += await judge(schema, texts.filter((unused, k) => answers[i].accepts[k]));
   }
-  assert.ok(num_accepted >= 100 && num_rejected >= 400, `${num_accepted} accepted, ${num_rejected} not`);
+  assert.ok(num_accepted >= 100 && num_accepted < num_texts / 2, `${num_accepted} of ${num_texts} accepted`);
 });
 
 test('the judge can say no', async () => {
-  assert.deepEqual(await refused(object({a: {...integer, maximum: 5}}), ['{"a": 5}', '{"a": 6}', '{}']), ['{"a": 6}', '{}']);
+  const schema = object({a: {...integer, maximum: 5}});
+  await judge(schema, ['{"a": 5}']);
+  await assert.rejects(judge(schema, ['{"a": 6}']));
+  await assert.rejects(judge(schema, ['{}']));
 });
