@@ -179,13 +179,13 @@ TEST_F(StructuredTest, a_stream_says_what_the_whole_answer_says) {
       }
       if (choice["finish_reason"].is_string()) finish = choice["finish_reason"];
     }
-    EXPECT_EQ(finish, whole["finish_reason"]);
+    EXPECT_EQ(whole["finish_reason"], finish);
     if (whole["message"].contains("tool_calls")) {
       const Json& call = whole["message"]["tool_calls"][0]["function"];
-      EXPECT_EQ(name, call["name"]);
-      EXPECT_EQ(arguments, call["arguments"]);
+      EXPECT_EQ(call["name"], name);
+      EXPECT_EQ(call["arguments"], arguments);
     } else {
-      EXPECT_EQ(content, whole["message"]["content"]);
+      EXPECT_EQ(whole["message"]["content"], content);
     }
   }
 }
@@ -247,7 +247,7 @@ TEST_F(StructuredTest, the_form_holds_under_penalties_bias_and_log_probabilities
     spelled += token["token"].get<std::string>();
     EXPECT_EQ(token["top_logprobs"].size(), 3u);
   }
-  EXPECT_EQ(spelled, choice["message"]["content"]);
+  EXPECT_EQ(choice["message"]["content"], spelled);
 }
 
 TEST_F(StructuredTest, tokens_after_the_end_are_only_ends) {
