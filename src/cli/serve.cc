@@ -103,7 +103,9 @@ int serve(Options options) {
       .vocab = config.vocab};
   if (config.add_bos) served.bos = static_cast<std::int32_t>(config.bos_id);
   server::ServerMetrics metrics;
-  server::Api api({.model = served, .api_key = options.api_key}, service, *tokenizer, metrics);
+  const server::GpuSampler gpus;
+  server::Api api({.model = served, .api_key = options.api_key, .gpus = &gpus}, service, *tokenizer,
+                  metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());

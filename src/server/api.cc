@@ -142,8 +142,15 @@ std::shared_ptr<Reply> Api::version(const HttpRequest&) {
 }
 
 std::shared_ptr<Reply> Api::metrics_text(const HttpRequest&) {
+  MetricsView view{.server = metrics_,
+                   .model = config_.model.name,
+                   .stats = service_.stats(),
+                   .num_experts = service_.num_experts(),
+                   .expert_tokens = service_.expert_tokens(),
+                   .gpus = {}};
+  if (config_.gpus) view.gpus = config_.gpus->latest();
   return make_reply({.content_type = "text/plain; version=0.0.4; charset=utf-8"},
-                    render_metrics(metrics_, service_.stats(), config_.model.name));
+                    render_metrics(view));
 }
 
 }  // namespace gauntlet::server

@@ -52,6 +52,8 @@ class CudaExecutor final : public Executor {
         inputs_(largest),
         choices_(sizes.tokens * static_cast<std::int64_t>(sizeof(RowChoice))),
         slots_(slot_bytes()),
+        expert_tokens_(
+            static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
         forward_(model_, *plan_.cuda, buffers_, sizes, kv_) {
     cuda_check(cudaDeviceSynchronize());
   }
@@ -62,6 +64,7 @@ class CudaExecutor final : public Executor {
   std::int64_t max_batch_tokens() const override { return sizes_.tokens; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
+  std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
   void watch(LayerProbe* probe) override { probe_ = probe; }
 
   Ticket submit(std::vector<BatchItem> items) override {
@@ -105,6 +108,7 @@ class CudaExecutor final : public Executor {
   void fill(const Part& part);
   void start(const Part& part);
   void finish(const Part& part);
+  void count_experts();
 
   const Plan plan_;
   CudaStream stream_;
@@ -115,7 +119,8 @@ class CudaExecutor final : public Executor {
   Buffers buffers_;
   StepInputs inputs_;
   PinnedMemory choices_;
-  PinnedMemory slots_;  // a copy of the step's first_slot
+  PinnedMemory slots_;                       // a copy of the step's first_slot
+  std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
   Forward forward_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;
@@ -297,6 +302,16 @@ void CudaExecutor::finish(const Part& part) {
                                vocab * sizeof(float), cudaMemcpyDeviceToHost, stream_));
   }
   stream_.wait();
+  count_experts();
+}
+
+void CudaExecutor::count_experts() {
+  const auto num_experts = static_cast<std::size_t>(model_.config.num_experts);
+  const auto* first = reinterpret_cast<const std::int32_t*>(slots_.data());
+  for (std::size_t i = 0; i < expert_tokens_.size(); ++i) {
+    const std::size_t at = i / num_experts * (num_experts + 1) + i % num_experts;
+    expert_tokens_[i] += first[at + 1] - first[at];
+  }
 }
 
 StepTraffic CudaExecutor::last_traffic() const {
