@@ -165,7 +165,11 @@
   }
 
   function welcome() {
-    const ideas = ["Once upon a time", "What is a mixture of experts?", "Write a haiku about memory bandwidth."];
+    const ideas = [
+      "Once upon a time",
+      "What is a mixture of experts?",
+      "Write a haiku about memory bandwidth.",
+    ];
     turns.replaceChildren(
       el(
         "div",
@@ -258,7 +262,11 @@
         ? el("button", {type: "button", class: "quiet", onclick: () => watch.resume()}, STATES[state])
         : STATES[state],
     );
-    if (state === "ready" && !model) loadModel().then((name) => (model = name), () => {});
+    if (state === "ready" && !model)
+      loadModel().then(
+        (name) => (model = name),
+        () => {},
+      );
   }
 
   let watch = null;

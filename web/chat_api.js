@@ -87,7 +87,7 @@ async function* eventsOf(response) {
     const {value, done} = await reader.read();
     if (done) throw new ApiFailure("The connection ended before the answer did.");
     text += value;
-    for (let end; (end = text.indexOf("\n\n")) >= 0; ) {
+    for (let end; (end = text.indexOf("\n\n")) >= 0;) {
       const lines = text.slice(0, end).split("\n");
       text = text.slice(end + 2);
       const data = lines

@@ -17,7 +17,11 @@ const withUnit = (value, unit, digits = 3) =>
 const milliseconds = (value) => (value === null ? "–" : format.ns(value * 1e9));
 const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(value < 0.1 ? 1 : 0)}%`);
 const short = (value) =>
-  value >= 1e6 ? `${+(value / 1e6).toPrecision(3)}M` : value >= 1e3 ? `${+(value / 1e3).toPrecision(3)}k` : `${+value.toPrecision(3)}`;
+  value >= 1e6
+    ? `${+(value / 1e6).toPrecision(3)}M`
+    : value >= 1e3
+      ? `${+(value / 1e3).toPrecision(3)}k`
+      : `${+value.toPrecision(3)}`;
 
 // `series`: [{label, color, read(span, window) -> number or null, text(value)}]; `top`: the least that the axis holds.
 function lineCard({title, note, series, axis = short, top = 1}) {
@@ -31,7 +35,13 @@ function lineCard({title, note, series, axis = short, top = 1}) {
       "div",
       {class: "now"},
       series.map(({label, color}, i) =>
-        el("span", {style: {"--series": `var(${color})`}}, el("i", {"aria-hidden": "true"}), values[i], ` ${label}`),
+        el(
+          "span",
+          {style: {"--series": `var(${color})`}},
+          el("i", {"aria-hidden": "true"}),
+          values[i],
+          ` ${label}`,
+        ),
       ),
     ),
     host,
@@ -131,7 +141,8 @@ function expertCard() {
     );
   };
   new ResizeObserver(draw).observe(canvas);
-  const say = (layer, expert) => `${load[layer][expert].toFixed(1)}× of the mean: layer ${layer}, expert ${expert}`;
+  const say = (layer, expert) =>
+    `${load[layer][expert].toFixed(1)}× of the mean: layer ${layer}, expert ${expert}`;
   canvas.addEventListener("mousemove", ({offsetX, offsetY}) => {
     if (!load) return;
     const layer = Math.floor((offsetY / canvas.clientHeight) * load.length);
@@ -145,11 +156,16 @@ function expertCard() {
       load = window.expertLoad() ?? load ?? new Span(new Reading("", 0), window.to).expertLoad();
       if (!load) return;
       node.hidden = false;
-      const busiest = load.flatMap((experts, layer) => experts.map((times, expert) => ({times, layer, expert})));
+      const busiest = load.flatMap((experts, layer) =>
+        experts.map((times, expert) => ({times, layer, expert})),
+      );
       const {times, layer, expert} = busiest.reduce((a, b) => (b.times > a.times ? b : a));
       words.textContent = `${times.toFixed(1)}×`;
       where.textContent = `of the mean, expert ${expert} of layer ${layer}`;
-      canvas.setAttribute("aria-label", `Load of ${load[0].length} experts in ${load.length} layers: ${say(layer, expert)}`);
+      canvas.setAttribute(
+        "aria-label",
+        `Load of ${load[0].length} experts in ${load.length} layers: ${say(layer, expert)}`,
+      );
       draw();
     },
     redraw: draw,
@@ -166,16 +182,36 @@ function serverCards() {
       note: "tokens per second",
       top: 10,
       series: [
-        {label: "tok/s made", color: "--accent", read: (span) => span.rate("gauntlet:generation_tokens_total"), text: (v) => (v === null ? "–" : format.significant(v))},
-        {label: "tok/s read", color: "--regressed", read: (span) => span.rate("gauntlet:prompt_tokens_total"), text: (v) => (v === null ? "–" : format.significant(v))},
+        {
+          label: "tok/s made",
+          color: "--accent",
+          read: (span) => span.rate("gauntlet:generation_tokens_total"),
+          text: (v) => (v === null ? "–" : format.significant(v)),
+        },
+        {
+          label: "tok/s read",
+          color: "--regressed",
+          read: (span) => span.rate("gauntlet:prompt_tokens_total"),
+          text: (v) => (v === null ? "–" : format.significant(v)),
+        },
       ],
     }),
     lineCard({
       title: "Requests",
       top: 4,
       series: [
-        {label: "running", color: "--accent", read: (span) => span.to.value("gauntlet:num_requests_running"), text: count},
-        {label: "waiting", color: "--regressed", read: (span) => span.to.value("gauntlet:num_requests_waiting"), text: count},
+        {
+          label: "running",
+          color: "--accent",
+          read: (span) => span.to.value("gauntlet:num_requests_running"),
+          text: count,
+        },
+        {
+          label: "waiting",
+          color: "--regressed",
+          read: (span) => span.to.value("gauntlet:num_requests_waiting"),
+          text: count,
+        },
       ],
     }),
     ...[
@@ -199,8 +235,19 @@ function serverCards() {
       axis: (value) => `${Math.round(100 * value)}%`,
       top: 0.1,
       series: [
-        {label: "in use", color: "--accent", read: (span) => span.to.value("gauntlet:kv_cache_usage_perc"), text: percent},
-        {label: "prefix hits", color: "--passed", read: (_, window) => window.ratio("gauntlet:prefix_cache_hits_total", "gauntlet:prefix_cache_queries_total"), text: percent},
+        {
+          label: "in use",
+          color: "--accent",
+          read: (span) => span.to.value("gauntlet:kv_cache_usage_perc"),
+          text: percent,
+        },
+        {
+          label: "prefix hits",
+          color: "--passed",
+          read: (_, window) =>
+            window.ratio("gauntlet:prefix_cache_hits_total", "gauntlet:prefix_cache_queries_total"),
+          text: percent,
+        },
       ],
     }),
     expertCard(),
@@ -210,8 +257,20 @@ function serverCards() {
       title: "GPU",
       axis: (value) => `${Math.round(100 * value)}%`,
       series: [
-        {label: "busy", color: "--accent", read: (span) => span.to.mean("gauntlet:gpu_utilization_ratio"), text: percent},
-        {label: "memory", color: "--passed", read: (span) => span.to.value("gauntlet:gpu_memory_used_bytes") / span.to.value("gauntlet:gpu_memory_total_bytes"), text: percent},
+        {
+          label: "busy",
+          color: "--accent",
+          read: (span) => span.to.mean("gauntlet:gpu_utilization_ratio"),
+          text: percent,
+        },
+        {
+          label: "memory",
+          color: "--passed",
+          read: (span) =>
+            span.to.value("gauntlet:gpu_memory_used_bytes") /
+            span.to.value("gauntlet:gpu_memory_total_bytes"),
+          text: percent,
+        },
       ],
     }),
     lineCard({
@@ -219,7 +278,12 @@ function serverCards() {
       top: 100,
       axis: (value) => `${short(value)} W`,
       series: [
-        {label: "drawn", color: "--accent", read: (span) => span.to.value("gauntlet:gpu_power_watts"), text: (v) => withUnit(v, "W")},
+        {
+          label: "drawn",
+          color: "--accent",
+          read: (span) => span.to.value("gauntlet:gpu_power_watts"),
+          text: (v) => withUnit(v, "W"),
+        },
       ],
     }),
   ];

@@ -48,7 +48,12 @@ function answerTurn() {
     content.replaceChildren(...fenced(said.content));
     calls.replaceChildren(
       ...said.calls.map((call) =>
-        el("div", {class: "call"}, el("b", {class: "id"}, call.name), el("pre", {}, el("code", {}, call.arguments))),
+        el(
+          "div",
+          {class: "call"},
+          el("b", {class: "id"}, call.name),
+          el("pre", {}, el("code", {}, call.arguments)),
+        ),
       ),
     );
     const elapsed = (performance.now() - first) / 1000;
