@@ -105,7 +105,11 @@ int serve(Options options) {
   if (config.add_bos) served.bos = static_cast<std::int32_t>(config.bos_id);
   server::ServerMetrics metrics;
   const server::GrammarConstraints constraints(*tokenizer, config);
-  server::Api api({.model = served, .api_key = options.api_key, .constraints = &constraints},
+  const server::GpuSampler gpus;
+  server::Api api({.model = served,
+                   .api_key = options.api_key,
+                   .constraints = &constraints,
+                   .gpus = &gpus},
                   service, *tokenizer, metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);

@@ -45,6 +45,8 @@ class CudaExecutor final : public Executor {
         choices_(sizes.tokens * static_cast<std::int64_t>(sizeof(RowChoice)),
                  variants().host_memory),
         slots_(slot_bytes(), variants().host_memory),
+        expert_tokens_(
+            static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
         forward_(model_, *plan_.cuda, buffers_, sizes, kv_) {
     cuda_check(cudaDeviceSynchronize());
     if (variants().graphs == Graphs::on) capture_ahead();
@@ -56,6 +58,7 @@ class CudaExecutor final : public Executor {
   std::int64_t max_batch_tokens() const override { return sizes_.tokens; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
+  std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
   void watch(LayerProbe* probe) override { probe_ = probe; }
 
   Ticket submit(std::vector<BatchItem> items) override {
@@ -109,6 +112,7 @@ class CudaExecutor final : public Executor {
   /// What a graph holds: a whole step. Copies from and to pageable memory stay outside of it.
   void launch(const StepShape& shape, cudaStream_t stream);
   void bring_results(const StepShape& shape, cudaStream_t stream);
+  void count_experts();
 
   const Plan plan_;
   CudaStream stream_;
@@ -119,7 +123,8 @@ class CudaExecutor final : public Executor {
   Buffers buffers_;
   StepInputs inputs_;
   HostBuffer choices_;
-  HostBuffer slots_;  // a copy of the step's first_slot
+  HostBuffer slots_;                         // a copy of the step's first_slot
+  std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
   Forward forward_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;
@@ -314,6 +319,16 @@ void CudaExecutor::finish(const Part& part) {
                                vocab * sizeof(float), cudaMemcpyDeviceToHost, stream_));
   }
   stream_.wait();
+  count_experts();
+}
+
+void CudaExecutor::count_experts() {
+  const auto num_experts = static_cast<std::size_t>(model_.config.num_experts);
+  const auto* first = reinterpret_cast<const std::int32_t*>(slots_.data());
+  for (std::size_t i = 0; i < expert_tokens_.size(); ++i) {
+    const std::size_t at = i / num_experts * (num_experts + 1) + i % num_experts;
+    expert_tokens_[i] += first[at + 1] - first[at];
+  }
 }
 
 StepTraffic CudaExecutor::last_traffic() const {
