@@ -97,6 +97,7 @@ GAUNTLET_INLINE I32 dot_all_bytes(I32 sum, I32 unsigned_bytes, I32 signed_bytes)
   return dot_bytes(sum, unsigned_bytes, signed_bytes);
 }
 GAUNTLET_INLINE I32 times_128(I32 v) { return _mm512_slli_epi32(v, 7); }
+GAUNTLET_INLINE I32 add_i32(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
 /// 2^(byte - 127) of sixteen E8M0 bytes; byte 0 is 2^-127, which is a subnormal.
 GAUNTLET_INLINE F32 load_e8m0(const std::uint8_t* p) {
   const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -268,6 +269,9 @@ GAUNTLET_INLINE I32 dot_all_bytes(I32 sum, I32 u, I32 s) {
 }
 GAUNTLET_INLINE I32 times_128(I32 v) {
   return {_mm256_slli_epi32(v.lo, 7), _mm256_slli_epi32(v.hi, 7)};
+}
+GAUNTLET_INLINE I32 add_i32(I32 a, I32 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
 }
 GAUNTLET_INLINE __m256 e8m0_half(const std::uint8_t* p) {
   const __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
