@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the sample report and tests it in chromium; exit code 77 (skipped) with a reason where a tool is missing.
-#   run.sh <make_sample_report> <folder to work in>
+# Makes sample pages and tests them in chromium; exit code 77 (skipped) with a reason where a tool is missing.
+#   run.sh <make_sample_...> <folder to work in> <test file>
 here=$(cd "$(dirname "$0")" && pwd)
 : "${CHROMIUM:=/usr/bin/chromium}"
 export CHROMIUM
@@ -16,4 +16,4 @@ command -v node >/dev/null || skip "node is not installed (apt install nodejs np
 set -e
 mkdir -p "$2"
 "$1" "$2"
-REPORT_FOLDER="$2" exec node --test "$here/report.test.mjs"
+REPORT_FOLDER="$2" exec node --test "$here/$3"
