@@ -5,7 +5,7 @@
 
 #include "load/compare.h"
 #include "load/result.h"
-#include "load/self_test.h"
+#include "load/overhead.h"
 
 namespace gauntlet::cli {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "load/null_server.h"
-#include "load/self_test.h"
+#include "load/overhead.h"
 
 namespace gauntlet::load {
 namespace {

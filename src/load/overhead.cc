@@ -1,4 +1,4 @@
-#include "load/self_test.h"
+#include "load/overhead.h"
 
 #include <algorithm>
 #include <charconv>
