@@ -266,7 +266,7 @@ TEST(CudaGoldenOnGpu, every_switch_off_keeps_the_choices) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     tapes[i].record(*exact);
     Tally ignored;
-    tally_choices(*exact, cases[i], 8192, Compared::decided, ignored);
+    tally_choices(*exact, cases[i], 512, Compared::decided, ignored);
   }
   for (const auto& [name, options] : switches) {
     SCOPED_TRACE(std::string("off: ") + name);
@@ -276,7 +276,7 @@ TEST(CudaGoldenOnGpu, every_switch_off_keeps_the_choices) {
       gpu->watch(nullptr);
       tally_choices(*gpu, cases[i], 8192, Compared::until_undecided, free);
       tapes[i].replay(*gpu);
-      tally_choices(*gpu, cases[i], 8192, Compared::decided, same_experts);
+      tally_choices(*gpu, cases[i], 512, Compared::decided, same_experts);
     }
     EXPECT_EQ(free.wrong, 0) << "of " << free.choices;
     EXPECT_GT(free.choices, 50);
