@@ -1,6 +1,5 @@
 // gauntlet serve: a model behind OpenAI's API.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <memory>
@@ -8,9 +7,11 @@
 
 #include "cli/command.h"
 #include "cli/engine_options.h"
+#include "cli/file_limit.h"
 #include "core/files.h"
 #include "server/api.h"
 #include "server/engine_loop.h"
+#include "server/grammar_constraints.h"
 #include "server/http_server.h"
 #include "server/synthetic_tokenizer.h"
 
@@ -71,14 +72,6 @@ Expected<model::Tokenizer> tokenizer_for(const Options& options, OpenModel& mode
   return server::synthetic_tokenizer(model.weights.config.vocab);
 }
 
-/// A connection is a file: as many as the system lets this process have.
-void raise_file_limit() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int serve(Options options) {
   if (options.print_config) {
     fmt::print("{}\n", config_json(options).dump(2));
@@ -103,7 +96,13 @@ int serve(Options options) {
       .vocab = config.vocab};
   if (config.add_bos) served.bos = static_cast<std::int32_t>(config.bos_id);
   server::ServerMetrics metrics;
-  server::Api api({.model = served, .api_key = options.api_key}, service, *tokenizer, metrics);
+  const server::GrammarConstraints constraints(*tokenizer, config);
+  const server::GpuSampler gpus;
+  server::Api api({.model = served,
+                   .api_key = options.api_key,
+                   .constraints = &constraints,
+                   .gpus = &gpus},
+                  service, *tokenizer, metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());
