@@ -1,6 +1,5 @@
 // gauntlet serve: a model behind OpenAI's API.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/engine_options.h"
+#include "cli/file_limit.h"
 #include "core/files.h"
 #include "server/api.h"
 #include "server/engine_loop.h"
@@ -72,14 +72,6 @@ Expected<model::Tokenizer> tokenizer_for(const Options& options, OpenModel& mode
   return server::synthetic_tokenizer(model.weights.config.vocab);
 }
 
-/// A connection is a file: as many as the system lets this process have.
-void raise_file_limit() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int serve(Options options) {
   if (options.print_config) {
     fmt::print("{}\n", config_json(options).dump(2));
@@ -105,7 +97,11 @@ int serve(Options options) {
   if (config.add_bos) served.bos = static_cast<std::int32_t>(config.bos_id);
   server::ServerMetrics metrics;
   const server::GrammarConstraints constraints(*tokenizer, config);
-  server::Api api({.model = served, .api_key = options.api_key, .constraints = &constraints},
+  const server::GpuSampler gpus;
+  server::Api api({.model = served,
+                   .api_key = options.api_key,
+                   .constraints = &constraints,
+                   .gpus = &gpus},
                   service, *tokenizer, metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);

@@ -16,6 +16,8 @@ enum class Activations { f32, int8, automatic };
 enum class Fusion { fused, op_by_op };
 enum class AttentionKind { flash, naive };
 enum class ExpertWeightsKind { mxfp4, dequantised };
+/// Whether a greedy token is found among a few exact logits, which bounds single out, or among all.
+enum class HeadKind { screened, full };
 enum class KvType { f32, bf16, fp8 };
 enum class Backend { cpu, cuda };
 /// How weights reach the tensor cores for many tokens: bulk copies by a warp of their own, or each
@@ -23,14 +25,25 @@ enum class Backend { cpu, cuda };
 enum class Pipelines { bulk, plain };
 enum class Graphs { on, off };
 enum class DependentLaunch { on, off };
+enum class ProductUnit { tensor_cores, cuda_cores };
+/// How weights lie in memory: in the order in which lanes of tensor cores take them, or row by row.
+enum class WeightLayout { fragments, rows };
+/// Pages handed out as sequences grow, or one run of them for each sequence's greatest length.
+enum class KvLayout { paged, contiguous };
+/// Where a step's inputs leave from and its tokens arrive.
+enum class HostMemory { pinned, pageable };
 /// Whether a request's logits may change with its batch mates (kernels are chosen by batch size).
 enum class Determinism { per_request, per_batch };
 
 /// What the CUDA engine can switch off, besides what it shares with the CPU's.
 struct CudaOptions {
+  ProductUnit products = ProductUnit::tensor_cores;
+  WeightLayout weight_layout = WeightLayout::fragments;
   Pipelines pipelines = Pipelines::bulk;
   Graphs graphs = Graphs::on;
   DependentLaunch dependent_launch = DependentLaunch::on;
+  KvLayout kv_layout = KvLayout::paged;
+  HostMemory host_memory = HostMemory::pinned;
   Determinism determinism = Determinism::per_batch;
 };
 
@@ -42,6 +55,7 @@ struct EngineOptions {
   Fusion fusion = Fusion::fused;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind experts = ExpertWeightsKind::mxfp4;
+  HeadKind head = HeadKind::screened;
   std::optional<KvType> kv;  // none: f32 on CPUs, bf16 on a GPU
   CudaOptions cuda;
 };
@@ -58,19 +72,30 @@ struct CudaMemory {
   std::string describe() const;
 };
 
+/// What a plan needs to know of a GPU.
+struct GpuTraits {
+  std::string name;
+  int num_sms = 0;
+  bool has_bulk_copies = false;  // and the tensor-core instructions fed by them
+};
+
 /// What runs on a GPU.
 struct CudaPlan {
   std::string device;
   int num_sms = 0;
   ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
   AttentionKind attention = AttentionKind::flash;
+  Fusion fusion = Fusion::fused;
   KvType kv = KvType::bf16;
-  Pipelines pipelines = Pipelines::bulk;
-  Graphs graphs = Graphs::on;
-  DependentLaunch dependent_launch = DependentLaunch::on;
-  Determinism determinism = Determinism::per_batch;
+  CudaOptions variants;                 // each as resolved
+  std::vector<std::string> companions;  // what a variant forced that was not asked for, and why
+  std::int64_t reserved_positions = 0;  // of each sequence, where KV is contiguous
   CudaMemory memory;
 };
+
+/// A step wants at most so many greedy tokens for its head to be screened: beyond, the byte
+/// products take longer than reading the weights.
+inline constexpr std::int64_t kScreenedRows = 4;
 
 /// What runs: each option resolved to a named variant.
 struct Plan {
@@ -81,17 +106,25 @@ struct Plan {
   Fusion fusion = Fusion::fused;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
+  HeadKind head = HeadKind::full;
+  std::int64_t screen_bytes = 0;  // that a screened head takes beside the exact one
   KvType kv = KvType::f32;
   std::optional<CudaPlan> cuda;  // of an executor on a GPU, which has no use for the others
 
   /// "f32", "int8"; "bf16" on a GPU.
   std::string activations() const;
+  /// Whether a step that wants so many greedy tokens, and nothing else, screens its head.
+  bool screens(std::int64_t rows) const {
+    return head == HeadKind::screened && rows > 0 && rows <= kScreenedRows;
+  }
   /// One line per operation: "experts: mxfp4 x int8, avx512-bf16".
   std::vector<std::string> describe() const;
 };
 
 /// Holds an error when an option asks for what this machine lacks.
 Expected<Plan> resolve(const EngineOptions& options);
+/// On a GPU. Its memory is not shared out yet.
+Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu);
 
 std::string_view name_of(KvType type);
 

@@ -77,6 +77,11 @@ ServiceStats Service::stats() const {
   return stats;
 }
 
+std::vector<std::int64_t> Service::expert_tokens() const {
+  const std::lock_guard lock(mutex_);
+  return expert_tokens_;
+}
+
 void Service::wait(double seconds) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, std::chrono::duration<double>(seconds),
@@ -157,8 +162,8 @@ BatchItem Service::item_for(const Work& work) const {
   const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
   Want want = Want::nothing;
   if (work.is_last) {
-    const bool on_host = choice.seen || choice.request->top_log_probs > 0;
-    want = on_host ? Want::logits : Want::token;
+    const std::optional<int> shown = choice.request->top_log_probs;
+    want = choice.seen || shown > 0 ? Want::logits : shown ? Want::log_probability : Want::token;
   }
   return {.sequence = work.sequence,
           .tokens = {tokens.begin(), tokens.end()},
@@ -198,7 +203,7 @@ TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) cons
       .choice = choice.index, .token = result.token, .log_probability = result.log_probability};
   if (event.token == kNoChoice || result.logits.empty()) return event;
   if (choice.request->top_log_probs > 0) {
-    event.top = top_log_probs(result.logits, choice.request->top_log_probs);
+    event.top = top_log_probs(result.logits, *choice.request->top_log_probs);
   }
   if (!choice.seen) return event;
   std::vector<float> adjusted = result.logits;
@@ -278,8 +283,10 @@ void Service::publish(std::int64_t step_tokens) {
   live_.scheduler = scheduler_.stats();
   live_.last_step_tokens = step_tokens;
   if (step_tokens > 0) ++live_.steps;
+  const auto expert_tokens = executor_.expert_tokens();
   const std::lock_guard lock(mutex_);
   stats_ = live_;
+  expert_tokens_.assign(expert_tokens.begin(), expert_tokens.end());
   num_queued_ = scheduler_.num_queued();
 }
 

@@ -27,6 +27,7 @@ struct ApiConfig {
   std::string api_key;  // empty: anyone may ask
   std::size_t max_pending = 1024;
   const ConstraintCompiler* constraints = nullptr;  // none: requests for a form are refused
+  const GpuSampler* gpus = nullptr;                 // none: no metrics of GPUs
 };
 
 class Api final : public Handler {

@@ -1,51 +1,8 @@
 // Does the HTML report work in a real browser: drawn, sortable, filterable, readable, and deaf to hostile strings?
 import assert from "node:assert/strict";
-import path from "node:path";
-import {after, before, test} from "node:test";
-import {pathToFileURL} from "node:url";
-import {chromium} from "playwright-core";
-
-const folder = path.resolve(process.env.REPORT_FOLDER ?? ".");
-const flags = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-let browser;
-
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: flags,
-  });
-});
-after(() => browser?.close());
-
-// Opens a page, hands it to `use`, and afterwards expects that it complained about nothing and asked the network for nothing.
-async function withReport({file = "report.html", width = 1280, colorScheme = "light"}, use) {
-  const context = await browser.newContext({viewport: {width, height: 900}, colorScheme});
-  context.setDefaultTimeout(10000);
-  const page = await context.newPage();
-  const complaints = [];
-  const requests = [];
-  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
-  page.on("request", (request) => requests.push(request.url()));
-  const url = pathToFileURL(path.join(folder, file)).href;
-  await page.goto(url);
-  await use(page);
-  assert.deepEqual(complaints, []);
-  assert.deepEqual(
-    requests.filter((address) => address.split("#")[0] !== url && !address.startsWith("data:")),
-    [],
-  );
-  await context.close();
-}
+import {test} from "node:test";
+import {inkOf, overflowOf} from "./browser.mjs";
+import {withReport} from "./with_report.mjs";
 
 const ids = (page) => page.locator(".results .main .id").allTextContents();
 const speedups = async (page) =>
@@ -80,14 +37,7 @@ test("report draws every section, both headlines and all results", () =>
 
 test("report puts ink on every canvas", () =>
   withReport({}, async (page) => {
-    const drawn = await page.locator("canvas").evaluateAll((canvases) =>
-      canvases.map((canvas) => {
-        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        let count = 0;
-        for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
-        return count;
-      }),
-    );
+    const drawn = await inkOf(page.locator("canvas"));
     for (const count of drawn) assert.ok(count > 2000, `only ${count} pixels drawn`);
   }));
 
@@ -208,7 +158,7 @@ test("light and dark differ, by preference and by the button", async () => {
 
 test("phone of 360 pixels needs no sideways scroll, also with every row open", () =>
   withReport({width: 360}, async (page) => {
-    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const overflow = () => overflowOf(page);
     assert.ok((await overflow()) <= 0, `page is ${await overflow()} pixels too wide`);
     await page.click("text=Open all");
     assert.ok((await overflow()) <= 0, `page is ${await overflow()} pixels too wide with rows open`);

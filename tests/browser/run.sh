@@ -1,19 +1,10 @@
 #!/bin/sh
-# Makes the sample report and tests it in chromium; exit code 77 (skipped) with a reason where a tool is missing.
-#   run.sh <make_sample_report> <folder to work in>
+# Makes sample pages and tests them in chromium.
+#   run.sh <make_sample_...> <folder to work in> <test file>
 here=$(cd "$(dirname "$0")" && pwd)
-: "${CHROMIUM:=/usr/bin/chromium}"
-export CHROMIUM
-
-skip() {
-  echo "SKIPPED browser tests: $1" >&2
-  exit 77
-}
-command -v node >/dev/null || skip "node is not installed (apt install nodejs npm)"
-[ -x "$CHROMIUM" ] || skip "$CHROMIUM is not there (apt install chromium, or set CHROMIUM)"
-[ -d "$here/node_modules/playwright-core" ] || skip "playwright-core is not installed (npm ci --prefix tests/browser)"
+. "$here/needs.sh"
 
 set -e
 mkdir -p "$2"
 "$1" "$2"
-REPORT_FOLDER="$2" exec node --test "$here/report.test.mjs"
+REPORT_FOLDER="$2" exec node --test "$here/$3"
