@@ -74,7 +74,11 @@ struct NullServer::State {
       const NullAnswer answer = script({.index = next_index++,
                                         .target = std::string(request.target()),
                                         .body = std::move(request.body())});
-      goes_on = co_await (answer.body.empty() ? stream(socket, answer) : say(socket, answer));
+      if (answer.body.empty()) {
+        goes_on = co_await stream(socket, answer);
+      } else {
+        goes_on = co_await say(socket, answer);
+      }
     }
   }
 
