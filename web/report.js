@@ -5,7 +5,6 @@
   const {record, summary} = JSON.parse(document.getElementById("data").textContent);
   const results = record.results.map((result, index) => Object.assign(result, {index}));
   const filters = {chapter: "", status: "", backend: "", text: ""};
-  const redraws = [];
   let redrawCeilings = null;
   const table = resultsTable(results);
 
@@ -163,48 +162,6 @@
         ),
       ),
     );
-  }
-
-  function themeButton() {
-    const dark = () =>
-      getComputedStyle(document.documentElement).colorScheme === "dark" ||
-      (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-    const name = () => {
-      button.textContent = dark() ? "☀ Light" : "☾ Dark";
-    };
-    const button = el("button", {
-      type: "button",
-      class: "theme",
-      onclick() {
-        document.documentElement.dataset.theme = dark() ? "light" : "dark";
-        try {
-          localStorage.setItem("gauntlet-theme", document.documentElement.dataset.theme);
-        } catch {
-          /* a page from disk may have no storage */
-        }
-        name();
-        redraw();
-      },
-    });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      name();
-      redraw();
-    });
-    name();
-    return button;
-  }
-
-  // A canvas holds pixels of one size and theme, so what is drawn there is drawn again when either changes.
-  function canvas(draw) {
-    const host = el("div", {class: "plot"});
-    redraws.push(() => {
-      host.replaceChildren();
-      if (host.clientWidth > 0) draw(host, host.clientWidth);
-    });
-    return host;
-  }
-  function redraw() {
-    for (const draw of redraws) draw();
   }
 
   function rooflines() {
@@ -371,12 +328,7 @@
     table.reveal(result);
   }
 
-  try {
-    const saved = localStorage.getItem("gauntlet-theme");
-    if (saved === "light" || saved === "dark") document.documentElement.dataset.theme = saved;
-  } catch {
-    /* a page from disk may have no storage */
-  }
+  restoreTheme();
   const sections = [
     failures(),
     section(
@@ -401,20 +353,5 @@
   followLink();
 
   addEventListener("hashchange", followLink);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth !== width) redraw();
-    width = innerWidth;
-  });
-  let before = null;
-  addEventListener("beforeprint", () => {
-    before = document.documentElement.dataset.theme ?? null;
-    document.documentElement.dataset.theme = "light";
-    redraw();
-  });
-  addEventListener("afterprint", () => {
-    if (before === null) delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = before;
-    redraw();
-  });
+  watchPage();
 })();

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the sample report and tests it in chromium; exit code 77 (skipped) with a reason where a tool is missing.
-#   run.sh <make_sample_report> <folder to work in>
+# Makes a sample page and tests it in chromium; exit code 77 (skipped) with a reason where a tool is missing.
+#   run.sh <program that makes it> <folder to work in> <test>
 here=$(cd "$(dirname "$0")" && pwd)
 : "${CHROMIUM:=/usr/bin/chromium}"
 export CHROMIUM
@@ -16,4 +16,4 @@ command -v node >/dev/null || skip "node is not installed (apt install nodejs np
 set -e
 mkdir -p "$2"
 "$1" "$2"
-REPORT_FOLDER="$2" exec node --test "$here/report.test.mjs"
+REPORT_FOLDER="$2" exec node --test "$here/$3"
