@@ -24,6 +24,7 @@ CUDA_FORCE_PTX_JIT=1 "$build/tests/engine_test" --gtest_brief=1 --gtest_filter='
 # One test of each kernel: under these tools the longer ones take many minutes.
 checked='SkinnyProductOnGpu.*:PackOnGpu.*:RowsOnGpu.*:RouterOnGpu.*:SampleOnGpu.a_mask*:RopeKvOnGpu.*'
 checked+=':DecodeAttentionOnGpu.*sink*:PrefillAttentionOnGpu.*sink*:NaiveAttentionOnGpu.takes*:WideProductOnGpu.*epilogue*'
+checked+=':PlainProductOnGpu.products*:UnfusedOnGpu.*'
 for tool in memcheck racecheck initcheck; do
   echo "gpu-check: kernels under $tool"
   compute-sanitizer --tool $tool --error-exitcode 9 "$build/tests/kernels_test" --gtest_brief=1 \

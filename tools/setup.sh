@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs what a job needs and nothing else: Debian packages by name and, for tests, what the package-lock.json of
-# tests/browser and tests/tokens name, from npm. Says what it installs; does nothing when all of it is there.
+# Installs what a job needs and nothing else: Debian packages by name and, for tests, what each package-lock.json below
+# tests/ names, from npm. Says what it installs; does nothing when all of it is there.
 #   tools/setup.sh build | test | sanitize
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,6 +47,5 @@ install_node_modules() {  # folder
   npm ci --prefix "$1" --no-audit --no-fund --silent
 }
 if [ "$job" = test ]; then
-  install_node_modules tests/browser
-  install_node_modules tests/tokens
+  for lock in tests/*/package-lock.json; do install_node_modules "$(dirname "$lock")"; done
 fi

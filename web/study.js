@@ -33,7 +33,8 @@
         el("span", {class: "sentence"}, sentence),
       );
     const {cells, model, machine} = study;
-    const where = study.backend === "cuda" ? machine.gpus.map((gpu) => gpu.name).join(", ") : machine.cpu.model;
+    const where =
+      study.backend === "cuda" ? machine.gpus.map((gpu) => gpu.name).join(", ") : machine.cpu.model;
     return el(
       "header",
       {},
@@ -65,7 +66,11 @@
         "div",
         {class: "cards"},
         gain
-          ? card(format.ratio(gain.ratio.median), "", `the baseline's decode speed at batch 1, with everything on (${format.interval(gain.ratio)})`)
+          ? card(
+              format.ratio(gain.ratio.median),
+              "",
+              `the baseline's decode speed at batch 1, with everything on (${format.interval(gain.ratio)})`,
+            )
           : null,
         decode
           ? card(
@@ -78,7 +83,11 @@
           : null,
         best ? card(format.significant(best.tok_s.median), "tok/s", `decoding at batch ${best.batch}`) : null,
         judged.length
-          ? card(`${verified} / ${judged.length}`, "", "layers verified: the same tokens, or perplexity within its bound")
+          ? card(
+              `${verified} / ${judged.length}`,
+              "",
+              "layers verified: the same tokens, or perplexity within its bound",
+            )
           : null,
       ),
     );
@@ -104,7 +113,8 @@
       el("small", {}, layer.options.length ? layer.options.join(", ").replaceAll("_", " ") : layer.title),
     );
     if (layer.absent) return el("li", {class: "rung absent"}, what, el("div", {class: "why"}, layer.absent));
-    if (layer.gap) return el("li", {class: "rung absent"}, what, el("div", {class: "why gap-note"}, layer.gap));
+    if (layer.gap)
+      return el("li", {class: "rung absent"}, what, el("div", {class: "why gap-note"}, layer.gap));
     const dots = decodes(layer);
     const track = el(
       "div",
@@ -118,11 +128,19 @@
             },
           })
         : layer.serving
-          ? el("span", {class: "no-figure"}, `serves ${speed(layer.serving.after.tok_s)}, ${speed(layer.serving.before.tok_s)} before`)
+          ? el(
+              "span",
+              {class: "no-figure"},
+              `serves ${speed(layer.serving.after.tok_s)}, ${speed(layer.serving.before.tok_s)} before`,
+            )
           : null,
       dots.map((figure, i) => [
         el("i", {class: `dot ${TINTS[i]}`, style: {left: `${speeds.at(figure.tok_s.median)}%`}}),
-        el("i", {class: "tag-at", style: {left: `${speeds.at(figure.tok_s.median)}%`}}, format.significant(figure.tok_s.median)),
+        el(
+          "i",
+          {class: "tag-at", style: {left: `${speeds.at(figure.tok_s.median)}%`}},
+          format.significant(figure.tok_s.median),
+        ),
       ]),
     );
     const truth = layer.verification;
@@ -145,7 +163,9 @@
             )
           : el("span", {class: "muted"}, "where it starts"),
         layer.gain ? labelBadge(layer.gain.label) : null,
-        truth && "verified" in truth && !truth.verified ? el("span", {class: "badge g-wrong"}, "✕ not verified") : null,
+        truth && "verified" in truth && !truth.verified
+          ? el("span", {class: "badge g-wrong"}, "✕ not verified")
+          : null,
       ),
     );
   }
@@ -167,7 +187,17 @@
           "li",
           {class: "rung heads", "aria-hidden": "true"},
           el("div", {}, "layer"),
-          el("div", {}, "decoding, tok/s: ", el("span", {class: "dots"}, batches.map((b, i) => el("span", {class: TINTS[i]}, `batch ${b}`))), ticksOf(speeds)),
+          el(
+            "div",
+            {},
+            "decoding, tok/s: ",
+            el(
+              "span",
+              {class: "dots"},
+              batches.map((b, i) => el("span", {class: TINTS[i]}, `batch ${b}`)),
+            ),
+            ticksOf(speeds),
+          ),
           el("div", {}, "gain over the layer before", ticksOf(gains)),
           el("div", {}, "95% interval"),
         ),
@@ -181,7 +211,16 @@
 
   function layerTable() {
     const batches = decodes(layers.find((layer) => layer.figures)).map((figure) => figure.batch);
-    const head = ["Layer", "TTFT", "TPOT", ...batches.map((b) => `tok/s at ${b}`), "of limit at 1", "weights", "KV per position", "verified"];
+    const head = [
+      "Layer",
+      "TTFT",
+      "TPOT",
+      ...batches.map((b) => `tok/s at ${b}`),
+      "of limit at 1",
+      "weights",
+      "KV per position",
+      "verified",
+    ];
     const rows = layers
       .filter((layer) => layer.figures)
       .map((layer) => {
@@ -193,16 +232,39 @@
           el("td", {}, ms(layer.ttft_ms.median)),
           el("td", {}, ms(layer.tpot_ms.median)),
           decodes(layer).map((figure) => el("td", {}, format.significant(figure.tok_s.median))),
-          el("td", {}, decodes(layer)[0].percent_of_limit === null ? "–" : format.percent(decodes(layer)[0].percent_of_limit)),
+          el(
+            "td",
+            {},
+            decodes(layer)[0].percent_of_limit === null
+              ? "–"
+              : format.percent(decodes(layer)[0].percent_of_limit),
+          ),
           el("td", {}, format.bytes(layer.weight_bytes)),
           el("td", {}, format.bytes(layer.kv_bytes_per_position)),
-          el("td", {class: `text${truth?.verified === false ? " bad" : ""}`}, truth?.sentence ?? truth?.gap ?? "–"),
+          el(
+            "td",
+            {class: `text${truth?.verified === false ? " bad" : ""}`},
+            truth?.sentence ?? truth?.gap ?? "–",
+          ),
         );
       });
     return el(
       "div",
       {class: "table-scroll"},
-      el("table", {class: "grid figures-table"}, el("thead", {}, el("tr", {}, head.map((text) => el("th", {scope: "col"}, text)))), el("tbody", {}, rows)),
+      el(
+        "table",
+        {class: "grid figures-table"},
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            head.map((text) => el("th", {scope: "col"}, text)),
+          ),
+        ),
+        el("tbody", {}, rows),
+      ),
     );
   }
 
@@ -225,12 +287,26 @@
         el(
           "table",
           {class: "grid"},
-          el("thead", {}, el("tr", {}, ["Layer", ...names.map(workloadText), "all"].map((text) => el("th", {scope: "col"}, text)))),
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              ["Layer", ...names.map(workloadText), "all"].map((text) => el("th", {scope: "col"}, text)),
+            ),
+          ),
           el(
             "tbody",
             {},
             shown.map((layer) =>
-              el("tr", {}, el("th", {scope: "row"}, `${layer.index} ${layer.name}`), layer.gain.workloads.map(cell), cell(layer.gain)),
+              el(
+                "tr",
+                {},
+                el("th", {scope: "row"}, `${layer.index} ${layer.name}`),
+                layer.gain.workloads.map(cell),
+                cell(layer.gain),
+              ),
             ),
           ),
         ),
@@ -244,7 +320,11 @@
     return el(
       "details",
       {},
-      el("summary", {}, "What runs in each layer, and which targets of the catalogue show its technique alone"),
+      el(
+        "summary",
+        {},
+        "What runs in each layer, and which targets of the catalogue show its technique alone",
+      ),
       el(
         "div",
         {class: "plans"},
@@ -255,7 +335,11 @@
               "div",
               {},
               el("b", {}, `${layer.index} ${layer.name}`),
-              el("ul", {}, (layer.plan ?? []).map((line) => el("li", {}, line))),
+              el(
+                "ul",
+                {},
+                (layer.plan ?? []).map((line) => el("li", {}, line)),
+              ),
               targets(layer),
             ),
           ),
@@ -281,9 +365,19 @@
           el(
             "li",
             {class: `row g-${entry.gain.label}`},
-            el("div", {class: "name"}, el("span", {class: "id"}, entry.option.replaceAll("_", " ")), el("span", {class: "tag"}, `layer ${entry.layer}`)),
+            el(
+              "div",
+              {class: "name"},
+              el("span", {class: "id"}, entry.option.replaceAll("_", " ")),
+              el("span", {class: "tag"}, `layer ${entry.layer}`),
+            ),
             ratioTrack(axis, entry.gain.ratio),
-            el("div", {class: "value"}, el("b", {}, format.ratio(entry.gain.ratio.median)), labelBadge(entry.gain.label)),
+            el(
+              "div",
+              {class: "value"},
+              el("b", {}, format.ratio(entry.gain.ratio.median)),
+              labelBadge(entry.gain.label),
+            ),
             entry.agrees === false ? el("div", {class: "remark"}, entry.sentence) : null,
           ),
         ),
@@ -320,7 +414,9 @@
               el(
                 "i",
                 {class: part.tint, style: {width: `${share(part)}%`}, title: part.name},
-                part.limit_us ? el("b", {class: "floor", style: {width: `${Math.min(100, part.percent_of_limit)}%`}}) : null,
+                part.limit_us
+                  ? el("b", {class: "floor", style: {width: `${Math.min(100, part.percent_of_limit)}%`}})
+                  : null,
                 share(part) > 9 ? el("span", {}, `${part.name} ${format.percent(share(part))}`) : null,
               ),
             ),
@@ -331,7 +427,17 @@
             el(
               "table",
               {class: "grid"},
-              el("thead", {}, el("tr", {}, ["Part", "time", "share", "limit", "of limit", "bound by"].map((t) => el("th", {scope: "col"}, t)))),
+              el(
+                "thead",
+                {},
+                el(
+                  "tr",
+                  {},
+                  ["Part", "time", "share", "limit", "of limit", "bound by"].map((t) =>
+                    el("th", {scope: "col"}, t),
+                  ),
+                ),
+              ),
               el(
                 "tbody",
                 {},
@@ -377,7 +483,15 @@
           lineChart({
             x,
             y: {label: "tok/s", text: speed, tick: (v) => format.significant(v, 2)},
-            series: [{name: "tok/s", tint: "c2", values: pick("tok_s", "median"), lo: pick("tok_s", "lo"), hi: pick("tok_s", "hi")}],
+            series: [
+              {
+                name: "tok/s",
+                tint: "c2",
+                values: pick("tok_s", "median"),
+                lo: pick("tok_s", "lo"),
+                hi: pick("tok_s", "hi"),
+              },
+            ],
           }),
         ),
         el(
@@ -387,7 +501,15 @@
           lineChart({
             x,
             y: {label: "ms", text: ms, tick: (v) => format.significant(v, 2)},
-            series: [{name: "TPOT", tint: "c1", values: pick("tpot_ms", "median"), lo: pick("tpot_ms", "lo"), hi: pick("tpot_ms", "hi")}],
+            series: [
+              {
+                name: "TPOT",
+                tint: "c1",
+                values: pick("tpot_ms", "median"),
+                lo: pick("tpot_ms", "lo"),
+                hi: pick("tpot_ms", "hi"),
+              },
+            ],
           }),
         ),
       );
@@ -400,7 +522,9 @@
         columns: unique(list, column).map((key) => ({key, text: columnText(key)})),
         cell: (r, c) => {
           const point = list.find((p) => p[row] === r && p[column] === c);
-          return measured(point) ? {value: value(point), text: text(point), small: small?.(point)} : {gap: point?.gap ?? "not measured"};
+          return measured(point)
+            ? {value: value(point), text: text(point), small: small?.(point)}
+            : {gap: point?.gap ?? "not measured"};
         },
       });
     const points = precision.filter(measured);
@@ -433,11 +557,19 @@
       points.length > 1
         ? [
             el("h3", {}, "Precision: speed against perplexity"),
-            el("p", {class: "note"}, `Decoding at batch 1; perplexity over ${points[0].scored_tokens.toLocaleString("en-US")} tokens. Left is better, up is faster.`),
+            el(
+              "p",
+              {class: "note"},
+              `Decoding at batch 1; perplexity over ${points[0].scored_tokens.toLocaleString("en-US")} tokens. Left is better, up is faster.`,
+            ),
             scatter({
               x: {label: "perplexity", text: (v) => v.toFixed(3)},
               y: {label: "tok/s", text: (v) => format.significant(v)},
-              points: points.map((p) => ({x: p.perplexity, y: p.tok_s.median, name: optionText(p.on).replaceAll("_", " ")})),
+              points: points.map((p) => ({
+                x: p.perplexity,
+                y: p.tok_s.median,
+                name: optionText(p.on).replaceAll("_", " "),
+              })),
             }),
             el(
               "details",
@@ -449,7 +581,15 @@
                 el(
                   "table",
                   {class: "grid"},
-                  el("thead", {}, el("tr", {}, ["On", "tok/s", "perplexity", "weights"].map((t) => el("th", {scope: "col"}, t)))),
+                  el(
+                    "thead",
+                    {},
+                    el(
+                      "tr",
+                      {},
+                      ["On", "tok/s", "perplexity", "weights"].map((t) => el("th", {scope: "col"}, t)),
+                    ),
+                  ),
                   el(
                     "tbody",
                     {},
@@ -487,7 +627,11 @@
         el("td", {}, `${format.percent((100 * o.reused_tokens) / Math.max(1, o.prompt_tokens))}`),
         el("td", {}, format.significant(o.mean_queue)),
       );
-    const x = {values: load.map((p) => p.of_saturation), label: "load, of saturation", text: (v) => `${Math.round(v * 100)}%`};
+    const x = {
+      values: load.map((p) => p.of_saturation),
+      label: "load, of saturation",
+      text: (v) => `${Math.round(v * 100)}%`,
+    };
     const tick = (v) => format.significant(v, 2);
     return section(
       "serving",
@@ -500,8 +644,28 @@
             el(
               "table",
               {class: "grid"},
-              el("thead", {}, el("tr", {}, ["At 1.5 × saturation", "tok/s", "TTFT p50 / p95", "TPOT p50 / p95", "prompt reused", "mean queue"].map((t) => el("th", {scope: "col"}, t)))),
-              el("tbody", {}, row("static batches", layer.serving.before), row("continuous, cached, chunked", layer.serving.after)),
+              el(
+                "thead",
+                {},
+                el(
+                  "tr",
+                  {},
+                  [
+                    "At 1.5 × saturation",
+                    "tok/s",
+                    "TTFT p50 / p95",
+                    "TPOT p50 / p95",
+                    "prompt reused",
+                    "mean queue",
+                  ].map((t) => el("th", {scope: "col"}, t)),
+                ),
+              ),
+              el(
+                "tbody",
+                {},
+                row("static batches", layer.serving.before),
+                row("continuous, cached, chunked", layer.serving.after),
+              ),
             ),
           )
         : null,
@@ -509,7 +673,12 @@
         ? el(
             "p",
             {class: "note"},
-            layer.gain.workloads.map((w) => `${workloadText(w.name)} ${format.ratio(w.ratio.median)} (${format.interval(w.ratio)}), ${LABEL[w.label].words}`).join("; "),
+            layer.gain.workloads
+              .map(
+                (w) =>
+                  `${workloadText(w.name)} ${format.ratio(w.ratio.median)} (${format.interval(w.ratio)}), ${LABEL[w.label].words}`,
+              )
+              .join("; "),
           )
         : null,
       load.length > 1
@@ -546,13 +715,21 @@
               "figure",
               {},
               el("figcaption", {}, "Throughput under Poisson load"),
-              lineChart({x, y: {label: "tok/s", text: speed, tick}, series: [{name: "tok/s", tint: "c3", values: load.map((p) => p.tok_s)}]}),
+              lineChart({
+                x,
+                y: {label: "tok/s", text: speed, tick},
+                series: [{name: "tok/s", tint: "c3", values: load.map((p) => p.tok_s)}],
+              }),
             ),
             el(
               "figure",
               {},
               el("figcaption", {}, "Queue under Poisson load"),
-              lineChart({x, y: {label: "requests waiting", text: (v) => format.significant(v), tick}, series: [{name: "mean", tint: "c1", values: load.map((p) => p.mean_queue)}]}),
+              lineChart({
+                x,
+                y: {label: "requests waiting", text: (v) => format.significant(v), tick},
+                series: [{name: "mean", tint: "c1", values: load.map((p) => p.mean_queue)}],
+              }),
             ),
           )
         : null,
@@ -590,9 +767,17 @@
     const select = el(
       "select",
       {onchange: (event) => showPairs(Number(event.target.value)), "aria-label": "Model layer"},
-      r.together.map(({layer}, index) => el("option", {value: index, selected: layer === r.most_uneven_layer}, `layer ${layer}`)),
+      r.together.map(({layer}, index) =>
+        el("option", {value: index, selected: layer === r.most_uneven_layer}, `layer ${layer}`),
+      ),
     );
-    router.ready = () => showPairs(Math.max(0, r.together.findIndex(({layer}) => layer === r.most_uneven_layer)));
+    router.ready = () =>
+      showPairs(
+        Math.max(
+          0,
+          r.together.findIndex(({layer}) => layer === r.most_uneven_layer),
+        ),
+      );
     return section(
       "router",
       "The router",
@@ -608,24 +793,51 @@
             rows: r.load.length,
             columns: r.experts,
             at: (l, e) => r.load[l][e] / most,
-            say: (l, e) => `layer ${l}, expert ${e}: ${r.load[l][e].toLocaleString("en-US")} tokens, ${format.factor(r.load[l][e] / mean, 0)} × the mean`,
+            say: (l, e) =>
+              `layer ${l}, expert ${e}: ${r.load[l][e].toLocaleString("en-US")} tokens, ${format.factor(r.load[l][e] / mean, 0)} × the mean`,
             label: "Load per expert and model layer",
           }),
           el(
             "table",
             {class: "grid"},
-            el("thead", {}, el("tr", {}, el("th", {scope: "col"}, "Model layer"), r.imbalance.map((_, l) => el("th", {scope: "col"}, String(l))))),
-            el("tbody", {}, el("tr", {}, el("th", {scope: "row"}, "busiest over mean"), r.imbalance.map((v) => el("td", {}, format.significant(v))))),
+            el(
+              "thead",
+              {},
+              el(
+                "tr",
+                {},
+                el("th", {scope: "col"}, "Model layer"),
+                r.imbalance.map((_, l) => el("th", {scope: "col"}, String(l))),
+              ),
+            ),
+            el(
+              "tbody",
+              {},
+              el(
+                "tr",
+                {},
+                el("th", {scope: "row"}, "busiest over mean"),
+                r.imbalance.map((v) => el("td", {}, format.significant(v))),
+              ),
+            ),
           ),
         ),
-        el("figure", {}, el("figcaption", {}, "Who is chosen together "), el("label", {class: "choose"}, "in", select), pairsHost),
+        el(
+          "figure",
+          {},
+          el("figcaption", {}, "Who is chosen together "),
+          el("label", {class: "choose"}, "in", select),
+          pairsHost,
+        ),
       ),
     );
   }
 
   function machine() {
     const order = {fail: 0, warn: 1, unknown: 2, ok: 3};
-    const findingsShown = [...study.doctor].sort((a, b) => order[a.level] - order[b.level]).filter((f) => f.level === "warn" || f.level === "fail");
+    const findingsShown = [...study.doctor]
+      .sort((a, b) => order[a.level] - order[b.level])
+      .filter((f) => f.level === "warn" || f.level === "fail");
     const ceilings = study.ceilings.flatMap(({values}) => Object.entries(values));
     const {cpu, gpus} = study.machine;
     return section(
@@ -639,7 +851,14 @@
             el(
               "tbody",
               {},
-              findingsShown.map((f) => el("tr", {}, el("th", {scope: "row", class: `level-${f.level}`}, f.level), el("td", {}, f.reason, f.fix ? el("div", {class: "muted"}, f.fix) : null))),
+              findingsShown.map((f) =>
+                el(
+                  "tr",
+                  {},
+                  el("th", {scope: "row", class: `level-${f.level}`}, f.level),
+                  el("td", {}, f.reason, f.fix ? el("div", {class: "muted"}, f.fix) : null),
+                ),
+              ),
             ),
           )
         : el("p", {}, "The doctor found nothing to change."),
@@ -654,7 +873,16 @@
               el(
                 "tbody",
                 {},
-                ceilings.map(([name, c]) => el("tr", {}, el("th", {scope: "row"}, name), el("td", {class: "number"}, format.significant(c.value, 4)), el("td", {}, c.unit), el("td", {class: "small"}, c.method))),
+                ceilings.map(([name, c]) =>
+                  el(
+                    "tr",
+                    {},
+                    el("th", {scope: "row"}, name),
+                    el("td", {class: "number"}, format.significant(c.value, 4)),
+                    el("td", {}, c.unit),
+                    el("td", {class: "small"}, c.method),
+                  ),
+                ),
               ),
             ),
           )
@@ -667,14 +895,26 @@
           ["CPU", `${cpu.model}, ${cpu.cores} cores, ${cpu.simd.join(" ")}`],
           ["GPU", gpus.map((g) => g.name).join(", ") || `none: ${study.machine.no_gpu_reason}`],
           ["System", `${study.machine.os}, ${study.machine.kernel}`],
-          ["Gauntlet", `${study.build.version}, commit ${study.build.commit}, ${study.build.compiler}, ${study.build.build_type}`],
+          [
+            "Gauntlet",
+            `${study.build.version}, commit ${study.build.commit}, ${study.build.compiler}, ${study.build.build_type}`,
+          ],
         ].flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
       ),
     );
   }
 
   restoreTheme();
-  const sections = [findings(), ladder(), company(), timeSplit(), sweeps(), serving(), router(), machine()].filter(Boolean);
+  const sections = [
+    findings(),
+    ladder(),
+    company(),
+    timeSplit(),
+    sweeps(),
+    serving(),
+    router(),
+    machine(),
+  ].filter(Boolean);
   const navigation = el(
     "nav",
     {"aria-label": "Sections"},

@@ -76,14 +76,20 @@ function lineChart({x, y, series}) {
   readout.textContent = describe(x.values.length - 1);
   const host = canvas((node, width) => {
     const colors = series.map(({tint}) => themeColor({c1: "--one", c2: "--two", c3: "--three"}[tint]));
-    const known = series.flatMap((s) => [...s.values, ...(s.lo ?? []), ...(s.hi ?? [])]).filter((v) => v !== null);
+    const known = series
+      .flatMap((s) => [...s.values, ...(s.lo ?? []), ...(s.hi ?? [])])
+      .filter((v) => v !== null);
     const top = Math.max(...known) * (y.log ? 1.3 : 1.08);
     const bottom = y.log ? Math.min(...known) / 1.3 : 0;
     const data = [x.values];
     const lines = [{}];
     const bands = [];
     series.forEach((s, i) => {
-      lines.push({stroke: colors[i], width: 2, points: {show: true, size: 7, fill: colors[i], stroke: colors[i]}});
+      lines.push({
+        stroke: colors[i],
+        width: 2,
+        points: {show: true, size: 7, fill: colors[i], stroke: colors[i]},
+      });
       data.push(s.values);
     });
     series.forEach((s) => {
@@ -99,8 +105,20 @@ function lineChart({x, y, series}) {
     plot(node, {
       width,
       height: 240,
-      x: {log: x.log ? 2 : undefined, range: x.log ? [first / pad, last * pad] : [first - pad, last + pad], splits: x.values, label: x.label, text: x.text},
-      y: {log: y.log ? 10 : undefined, range: [bottom, top], label: y.label, text: y.tick ?? y.text, size: 62},
+      x: {
+        log: x.log ? 2 : undefined,
+        range: x.log ? [first / pad, last * pad] : [first - pad, last + pad],
+        splits: x.values,
+        label: x.label,
+        text: x.text,
+      },
+      y: {
+        log: y.log ? 10 : undefined,
+        range: [bottom, top],
+        label: y.label,
+        text: y.tick ?? y.text,
+        size: 62,
+      },
       data,
       series: lines,
       bands,
@@ -116,7 +134,9 @@ function lineChart({x, y, series}) {
 
 // A table whose cells are the darker the larger their value, on a logarithmic scale.
 function heatTable({corner, columns, rows, cell}) {
-  const values = rows.flatMap((row) => columns.map((column) => cell(row.key, column.key).value)).filter((v) => v > 0);
+  const values = rows
+    .flatMap((row) => columns.map((column) => cell(row.key, column.key).value))
+    .filter((v) => v > 0);
   const lo = Math.log(Math.min(...values));
   const hi = Math.log(Math.max(...values));
   const depth = (value) => 8 + 62 * (hi > lo ? (Math.log(value) - lo) / (hi - lo) : 0.5);
@@ -126,7 +146,16 @@ function heatTable({corner, columns, rows, cell}) {
     el(
       "table",
       {class: "grid heat"},
-      el("thead", {}, el("tr", {}, el("th", {scope: "col"}, corner), columns.map((c) => el("th", {scope: "col"}, c.text)))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", {scope: "col"}, corner),
+          columns.map((c) => el("th", {scope: "col"}, c.text)),
+        ),
+      ),
       el(
         "tbody",
         {},
@@ -143,7 +172,12 @@ function heatTable({corner, columns, rows, cell}) {
               : cells.map((c) =>
                   c.gap
                     ? el("td", {class: "gap"}, c.gap)
-                    : el("td", {style: {"--depth": `${depth(c.value)}%`}}, c.text, c.small ? el("small", {}, ` ${c.small}`) : null),
+                    : el(
+                        "td",
+                        {style: {"--depth": `${depth(c.value)}%`}},
+                        c.text,
+                        c.small ? el("small", {}, ` ${c.small}`) : null,
+                      ),
                 ),
           );
         }),
@@ -221,7 +255,8 @@ function scatter({x, y, points}) {
           ctx.arc(px, py, 5 * dpr, 0, 2 * Math.PI);
           ctx.fill();
           let at = py;
-          while (taken.some((t) => Math.abs(t.y - at) < 13 * dpr && Math.abs(t.x - px) < 150 * dpr)) at += 13 * dpr;
+          while (taken.some((t) => Math.abs(t.y - at) < 13 * dpr && Math.abs(t.x - px) < 150 * dpr))
+            at += 13 * dpr;
           taken.push({x: px, y: at});
           ctx.strokeStyle = halo;
           ctx.lineWidth = 3 * dpr;

@@ -90,6 +90,7 @@ Capacity capacity_for(const std::vector<SpeedTest>& tests) {
   for (const SpeedTest& test : tests) {
     capacity.sequences = std::max(capacity.sequences, 2 * test.batch);  // contexts, and their forks
     capacity.positions = std::max(capacity.positions, test.positions());
+    capacity.sequence_positions = std::max(capacity.sequence_positions, test.context + test.tokens);
   }
   return capacity;
 }

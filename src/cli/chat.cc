@@ -148,7 +148,9 @@ int chat(const Options& options) {
   const auto harmony = model::Harmony::make(*model->tokenizer);
   if (!harmony) return report_error(harmony.error());
   settings.max_context = std::min(settings.max_context, model->weights.config.max_positions);
-  const auto executor = make_executor(*model, options.engine, {.positions = settings.max_context});
+  const auto executor = make_executor(
+      *model, options.engine,
+      {.positions = settings.max_context, .sequence_positions = settings.max_context});
   if (!executor) return report_error(executor.error());
   model->weights = {};  // packed by now
   engine::ChatSession session(**executor, *harmony, settings);

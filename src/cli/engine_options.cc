@@ -67,6 +67,23 @@ std::vector<std::pair<std::string, Switch>> on_and_off() {
 
 void add_cuda_options(CLI::App& command, EngineArguments& arguments) {
   engine::CudaOptions& options = arguments.options.cuda;
+  using engine::HostMemory, engine::KvLayout, engine::ProductUnit, engine::WeightLayout;
+  add_choice<ProductUnit>(
+      command, "--products", options.products,
+      {{"tensor-cores", ProductUnit::tensor_cores}, {"cuda-cores", ProductUnit::cuda_cores}},
+      "GPU: what multiplies; cuda-cores takes --weight-layout rows (default: tensor-cores)");
+  add_choice<WeightLayout>(
+      command, "--weight-layout", options.weight_layout,
+      {{"fragments", WeightLayout::fragments}, {"rows", WeightLayout::rows}},
+      "GPU: weights shuffled for wide loads, or row by row, which takes --fusion op-by-op and "
+      "--pipelines plain (default: fragments)");
+  add_choice<KvLayout>(command, "--kv-layout", options.kv_layout,
+                       {{"paged", KvLayout::paged}, {"contiguous", KvLayout::contiguous}},
+                       "GPU: pages as sequences grow, or each one's greatest length reserved "
+                       "(default: paged)");
+  add_choice<HostMemory>(command, "--host-memory", options.host_memory,
+                         {{"pinned", HostMemory::pinned}, {"pageable", HostMemory::pageable}},
+                         "GPU: memory of a step's inputs and tokens (default: pinned)");
   add_choice<engine::Graphs>(command, "--graphs", options.graphs, on_and_off<engine::Graphs>(),
                              "GPU: decode steps captured once and replayed (default: on)");
   add_choice<engine::DependentLaunch>(
@@ -119,9 +136,9 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
       command, "--experts", options.experts,
       {{"mxfp4", ExpertWeightsKind::mxfp4}, {"dequantised", ExpertWeightsKind::dequantised}},
       "multiplied as they are, or expanded in memory first (default: mxfp4)");
-  add_choice<Fusion>(command, "--layers-as", options.fusion,
+  add_choice<Fusion>(command, "--fusion", options.fusion,
                      {{"fused", Fusion::fused}, {"op-by-op", Fusion::op_by_op}},
-                     "one pass over the threads, or one per operation (default: fused)");
+                     "operations joined to few passes or kernels, or one each (default: fused)");
   command
       .add_option("--chunk", arguments.chunk,
                   "tokens of one step (default: 512 on CPUs, 8192 on a GPU)")
@@ -216,6 +233,7 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
                                            {.options = arguments.options,
                                             .max_sequences = capacity.sequences,
                                             .max_tokens = positions,
+                                            .max_sequence_tokens = capacity.sequence_positions,
                                             .max_batch_tokens = arguments.chunk.value_or(kGpuChunk),
                                             .gpu_memory = arguments.gpu_memory,
                                             .progress = progress});
@@ -223,6 +241,7 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
       line.clear();
       const engine::CudaPlan& plan = *(*made)->plan().cuda;
       fmt::print(stderr, "{}: {}\n", plan.device, plan.memory.describe());
+      for (const std::string& line : plan.companions) fmt::print(stderr, "forced: {}\n", line);
     }
     return made;
   }

@@ -30,8 +30,10 @@ struct EngineArguments {
 
 /// --model, --weights, --shape, --layers.
 void add_model_options(CLI::App& command, EngineArguments& arguments);
-/// --backend, --threads, --simd, --kv-dtype, --attention, --experts, --layers-as, --chunk, and what only
-/// the GPU has: --graphs, --dependent-launch, --pipelines, --deterministic, --gpu-memory.
+/// --backend, --threads, --simd, --kv-dtype, --attention, --experts, --fusion, --chunk, and what
+/// only the GPU has: --products, --weight-layout, --pipelines, --kv-layout, --host-memory,
+/// --graphs,
+/// --dependent-launch, --deterministic, --gpu-memory.
 void add_engine_options(CLI::App& command, EngineArguments& arguments);
 /// --activations f32|int8|auto.
 void add_activations(CLI::App& command, EngineArguments& arguments);
@@ -55,8 +57,9 @@ struct OpenModel {
 Expected<OpenModel> open_model(const EngineArguments& arguments);
 
 struct Capacity {
-  std::int64_t sequences = 2;  // one that runs, and the prompt that is kept of it
-  std::int64_t positions = 0;  // of all of them; 0: as many as the model has
+  std::int64_t sequences = 2;           // one that runs, and the prompt that is kept of it
+  std::int64_t positions = 0;           // of all of them; 0: as many as the model has
+  std::int64_t sequence_positions = 0;  // of one, where KV is contiguous; 0: an equal share
 };
 /// Where the model will run: auto is the GPU where there is one that can.
 Expected<engine::Backend> choose_backend(const EngineArguments& arguments);

@@ -121,7 +121,8 @@ int generate(const Options& options) {
   if (!prompt) return report_error(prompt.error());
   const std::int64_t positions =
       std::min(std::ssize(*prompt) + options.max_tokens, model->weights.config.max_positions);
-  const auto executor = make_executor(*model, options.engine, {.positions = positions});
+  const auto executor = make_executor(*model, options.engine,
+                                      {.positions = positions, .sequence_positions = positions});
   if (!executor) return report_error(executor.error());
   model->weights = {};  // packed by now
   const double load_ms = milliseconds_since(start);

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "server/api.h"
 #include "server/engine_loop.h"
+#include "server/grammar_constraints.h"
 #include "server/http_server.h"
 #include "server/synthetic_tokenizer.h"
 
@@ -103,7 +104,13 @@ int serve(Options options) {
       .vocab = config.vocab};
   if (config.add_bos) served.bos = static_cast<std::int32_t>(config.bos_id);
   server::ServerMetrics metrics;
-  server::Api api({.model = served, .api_key = options.api_key}, service, *tokenizer, metrics);
+  const server::GrammarConstraints constraints(*tokenizer, config);
+  const server::GpuSampler gpus;
+  server::Api api({.model = served,
+                   .api_key = options.api_key,
+                   .constraints = &constraints,
+                   .gpus = &gpus},
+                  service, *tokenizer, metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());

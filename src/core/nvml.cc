@@ -34,6 +34,16 @@ struct ProcessInfo {  // nvmlProcessInfo_v2_t, which the _v3 query fills
 };
 static_assert(sizeof(ProcessInfo) == 24);
 
+struct Utilization {  // nvmlUtilization_t: percent
+  unsigned gpu;
+  unsigned memory;
+};
+struct Memory {  // nvmlMemory_t: bytes
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
 struct Reason {
   std::uint64_t bit;
   const char* name;  // null: says nothing about speed
@@ -86,6 +96,8 @@ struct Nvml::State {
   Status (*power_limit)(Handle, unsigned*) = nullptr;
   Status (*temperature)(Handle, int, unsigned*) = nullptr;
   Status (*event_reasons)(Handle, unsigned long long*) = nullptr;
+  Status (*utilization)(Handle, Utilization*) = nullptr;
+  Status (*memory)(Handle, Memory*) = nullptr;
   Status (*processes)(Handle, unsigned*, ProcessInfo*) = nullptr;
   Status (*persistence)(Handle, int*) = nullptr;
   Status (*mig_mode)(Handle, unsigned*, unsigned*) = nullptr;
@@ -107,6 +119,8 @@ struct Nvml::State {
     // The same query; drivers from 535 on call throttle reasons event reasons.
     load(event_reasons,
          {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
+    load(utilization, {"nvmlDeviceGetUtilizationRates"});
+    load(memory, {"nvmlDeviceGetMemoryInfo"});
     load(processes, {"nvmlDeviceGetComputeRunningProcesses_v3"});
     load(persistence, {"nvmlDeviceGetPersistenceMode"});
     load(mig_mode, {"nvmlDeviceGetMigMode"});
@@ -218,6 +232,23 @@ Expected<GpuState> Nvml::state(int device) const {
                   .throttle_bits = bits,
                   .thermal_slowdown = is_thermal_slowdown(bits),
                   .throttle_reasons = throttle_reasons(bits)};
+}
+
+Expected<GpuUsage> Nvml::usage(int device) const {
+  const auto busy = state_->read<Utilization>("utilization", state_->utilization, device);
+  if (!busy) return busy.error();
+  const auto memory = state_->read<Memory>("memory", state_->memory, device);
+  if (!memory) return memory.error();
+  GpuUsage usage;
+  if (*busy) {
+    usage.busy = (*busy)->gpu / 100.0;
+    usage.memory_busy = (*busy)->memory / 100.0;
+  }
+  if (*memory) {
+    usage.memory_used_bytes = static_cast<double>((*memory)->used);
+    usage.memory_total_bytes = static_cast<double>((*memory)->total);
+  }
+  return usage;
 }
 
 Expected<std::string> Nvml::driver_version() const {

@@ -1,7 +1,8 @@
-// NVML through dlopen: clocks, power, temperature and why a GPU is slowed. No header is needed.
+// NVML through dlopen: clocks, power, temperature, use, and why a GPU is slowed. No header needed.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,14 @@ struct GpuState {
   std::uint64_t throttle_bits = 0;
   bool thermal_slowdown = false;  // by hardware or software: this moment's timings do not count
   std::vector<std::string> throttle_reasons;  // "power cap", "hw thermal", ...; never idle
+};
+
+/// What a GPU does not report is absent.
+struct GpuUsage {
+  std::optional<double> busy;         // part of the last second or less in which a kernel ran
+  std::optional<double> memory_busy;  // the same of accesses to memory
+  std::optional<double> memory_used_bytes;
+  std::optional<double> memory_total_bytes;
 };
 
 /// The names of the bits NVML reports, without "idle"; an unknown one shows as "bit 9".
@@ -41,6 +50,7 @@ class Nvml {
   Expected<int> index_of(const std::string& uuid) const;
   /// What a GPU does not report stays 0.
   Expected<GpuState> state(int device) const;
+  Expected<GpuUsage> usage(int device) const;
   Expected<std::string> driver_version() const;
   /// Compute processes on the device other than this one.
   Expected<std::vector<GpuProcess>> foreign_processes(int device) const;

@@ -27,6 +27,12 @@ TEST(Nvml, reads_a_plausible_state_where_there_is_a_gpu) {
   EXPECT_GT(state->temperature_c, 5);
   EXPECT_LT(state->temperature_c, 120);
   EXPECT_LT(state->power_w, 2000);
+  const auto usage = (*nvml)->usage(0);
+  ASSERT_TRUE(usage) << usage.error().message;
+  ASSERT_TRUE(usage->memory_used_bytes && usage->memory_total_bytes);
+  EXPECT_LE(*usage->memory_used_bytes, *usage->memory_total_bytes);
+  EXPECT_GT(*usage->memory_total_bytes, 1e9);
+  EXPECT_LE(usage->busy.value_or(0), 1);
   const auto driver = (*nvml)->driver_version();
   ASSERT_TRUE(driver) << driver.error().message;
   EXPECT_NE(driver->find('.'), std::string::npos) << *driver;

@@ -46,6 +46,7 @@ class CpuExecutor final : public Executor {
   KvPool& kv() override { return pool_; }
   std::int64_t max_batch_tokens() const override { return max_batch_tokens_; }
   StepTraffic last_traffic() const override { return traffic_; }
+  std::span<const std::int64_t> expert_tokens() const override { return buffers_.expert_tokens; }
   std::int64_t weight_bytes() const override {
     return static_cast<std::int64_t>(model_.memory.size());
   }

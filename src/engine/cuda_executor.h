@@ -1,4 +1,4 @@
-// The executor on a GPU: shuffled weights, paged KV, captured graphs for decode.
+// The executor on a GPU: by default shuffled weights, paged KV, captured graphs for decode.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,6 +13,7 @@ struct CudaExecutorConfig {
   EngineOptions options;
   std::int64_t max_sequences = 64;
   std::int64_t max_tokens = 0;  // positions that the full layers can hold in all; 0: what fits
+  std::int64_t max_sequence_tokens = 0;  // of one contiguous sequence; 0: its share of max_tokens
   std::int64_t max_batch_tokens = 8192;  // of one step
   double gpu_memory = 0.9;               // share of the free memory to use
   /// Called while weights are loaded, with the part done in [0, 1].

@@ -67,6 +67,9 @@ class Executor {
   virtual void watch(LayerProbe* probe) = 0;
 
   virtual StepTraffic last_traffic() const = 0;
+  /// Tokens that each expert got since the executor was made, [layers, experts]. Between steps.
+  /// Empty where they are not counted.
+  virtual std::span<const std::int64_t> expert_tokens() const { return {}; }
   virtual std::int64_t weight_bytes() const = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/kv_pool.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/check.h"
@@ -11,11 +12,13 @@ KvPool::KvPool(const KvPoolConfig& config) : config_(config) {
   check(config.page_tokens > 0 && config.window > 0, "a KV pool needs pages and a window");
   const std::int64_t counts[] = {config.full_pages, config.sliding_pages};
   for (int g = 0; g < kNumKvGroups; ++g) {
+    check(counts[g] % unit_pages() == 0, "a contiguous KV pool has whole runs");
     groups_[g].references.assign(static_cast<std::size_t>(counts[g]), 0);
     groups_[g].held = groups_[g].references;
+    groups_[g].in_use.assign(static_cast<std::size_t>(counts[g] / unit_pages()), 0);
     // The lowest pages are handed out first, so that a small load touches little memory.
-    for (std::int64_t page = counts[g]; page-- > 0;) {
-      groups_[g].free.push_back(static_cast<std::int32_t>(page));
+    for (std::int64_t page = counts[g]; page > 0;) {
+      groups_[g].free.push_back(static_cast<std::int32_t>(page -= unit_pages()));
     }
   }
 }
@@ -30,12 +33,17 @@ std::int32_t KvPool::take(Group& group) {
   check(!group.free.empty(), "a page was taken without being counted first");
   const std::int32_t page = group.free.back();
   group.free.pop_back();
-  group.references[page] = 1;
+  const std::int64_t unit = unit_pages();
+  std::fill_n(group.references.begin() + page, unit, 1);
+  group.in_use[page / unit] = static_cast<std::int32_t>(unit);
   return page;
 }
 
 void KvPool::give(Group& group, std::int32_t page) {
-  if (--group.references[page] == 0) group.free.push_back(page);
+  if (--group.references[page] > 0) return;
+  const std::int64_t unit = page / unit_pages();
+  if (--group.in_use[unit] > 0) return;
+  group.free.push_back(static_cast<std::int32_t>(unit * unit_pages()));
 }
 
 SequenceId KvPool::create() {
@@ -52,6 +60,7 @@ SequenceId KvPool::fork(SequenceId parent) {
     for (const std::int32_t page : copy.tables[g]) {
       if (page != kNoPage) ++groups_[g].references[page];
     }
+    copy.has_run[g] = false;
   }
   sequences_[next_] = std::move(copy);
   return next_++;
@@ -84,6 +93,7 @@ SequenceId KvPool::adopt(std::span<const std::int32_t> full,
 }
 
 void KvPool::replace(SequenceId id, KvGroup kind, std::int64_t index, std::int32_t page) {
+  check(!config_.is_contiguous(), "a page of a contiguous sequence cannot be replaced");
   check((index + 1) * config_.page_tokens <= at(id).length, "only a whole page can be replaced");
   Group& group = groups_[static_cast<int>(kind)];
   std::int32_t& own = sequences_[id].tables[static_cast<int>(kind)][index];
@@ -121,6 +131,11 @@ std::int64_t KvPool::pages_needed(const Sequence& sequence, KvGroup group,
                                   std::int64_t count) const {
   const auto& table = sequence.tables[static_cast<int>(group)];
   const std::int64_t end = sequence.length + count;
+  if (config_.is_contiguous()) {
+    const std::int64_t more_than_there_are = groups_[static_cast<int>(group)].references.size() + 1;
+    if (end > config_.longest()) return more_than_there_are;
+    return count == 0 || sequence.has_run[static_cast<int>(group)] ? 0 : config_.run_pages;
+  }
   const std::int64_t pages = (end + config_.page_tokens - 1) / config_.page_tokens;
   std::int64_t needed = std::max<std::int64_t>(0, pages - std::ssize(table));
   const std::int64_t open = sequence.length / config_.page_tokens;
@@ -131,7 +146,25 @@ std::int64_t KvPool::pages_needed(const Sequence& sequence, KvGroup group,
   return needed;
 }
 
+/// A run of its own in place of the pages that a fork shares.
+void KvPool::take_run(Sequence& sequence, KvGroup kind) {
+  Group& group = groups_[static_cast<int>(kind)];
+  std::vector<std::int32_t> run(static_cast<std::size_t>(config_.run_pages));
+  std::iota(run.begin(), run.end(), take(group));
+  auto& table = sequence.tables[static_cast<int>(kind)];
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    copies_.push_back({kind, table[i], run[i]});
+    give(group, table[i]);
+  }
+  table = std::move(run);
+  sequence.has_run[static_cast<int>(kind)] = true;
+}
+
 void KvPool::grow(Sequence& sequence, KvGroup kind, std::int64_t count) {
+  if (config_.is_contiguous()) {
+    if (count > 0 && !sequence.has_run[static_cast<int>(kind)]) take_run(sequence, kind);
+    return;
+  }
   Group& group = groups_[static_cast<int>(kind)];
   auto& table = sequence.tables[static_cast<int>(kind)];
   const std::int64_t open = sequence.length / config_.page_tokens;
@@ -163,6 +196,7 @@ void KvPool::commit(SequenceId id, std::int64_t count) {
   auto& table = sequence.tables[static_cast<int>(KvGroup::sliding)];
   check(sequence.length <= std::ssize(table) * config_.page_tokens,
         "more positions were committed than reserved");
+  if (config_.is_contiguous()) return;
   // The next query sits at `length` and sees window - 1 positions before it.
   const std::int64_t first_seen = std::max<std::int64_t>(0, sequence.length - config_.window + 1);
   for (std::int64_t page = first_seen / config_.page_tokens;
@@ -179,7 +213,7 @@ std::span<const std::int32_t> KvPool::table(SequenceId sequence, KvGroup group) 
 }
 
 std::int64_t KvPool::free_pages(KvGroup group) const {
-  return std::ssize(groups_[static_cast<int>(group)].free);
+  return std::ssize(groups_[static_cast<int>(group)].free) * unit_pages();
 }
 
 std::vector<PageCopy> KvPool::take_copies() { return std::exchange(copies_, {}); }
@@ -191,29 +225,42 @@ std::string KvPool::check_integrity() const {
     for (const auto& [id, sequence] : sequences_) {
       const std::int64_t held = std::ssize(sequence.tables[g]) * config_.page_tokens;
       if (held < sequence.length) return name + ": a table is shorter than its sequence";
+      if (sequence.has_run[g] && held != config_.longest()) return name + ": a run is not whole";
       for (std::int64_t i = 0; i < std::ssize(sequence.tables[g]); ++i) {
         const std::int32_t page = sequence.tables[g][i];
         if (page == kNoPage) {
-          if (g == 0) return "full: a page is missing";
+          if (g == 0 || config_.is_contiguous()) return name + ": a page is missing";
           if ((i + 1) * config_.page_tokens > sequence.length - config_.window + 1) {
             return "sliding: a page inside the window is missing";
           }
         } else if (page < 0 || page >= std::ssize(counted)) {
           return name + ": a table names a page that does not exist";
+        } else if (sequence.has_run[g] && page != sequence.tables[g][0] + i) {
+          return name + ": a run is broken";
         } else {
           ++counted[page];
         }
       }
     }
     if (counted != groups_[g].references) return name + ": counts and tables disagree";
-    std::vector<char> is_free(counted.size(), 0);
-    for (const std::int32_t page : groups_[g].free) {
-      if (is_free[page]++ > 0) return name + ": a page is free twice";
-      if (counted[page] != 0) return name + ": a page in use is free";
-    }
-    for (std::size_t page = 0; page < counted.size(); ++page) {
-      if (counted[page] == 0 && !is_free[page]) return name + ": a page is lost";
-    }
+    if (std::string wrong = check_free(g, counted); !wrong.empty()) return name + wrong;
+  }
+  return "";
+}
+
+/// `counted`: references of each page, by the tables.
+std::string KvPool::check_free(int g, const std::vector<std::int32_t>& counted) const {
+  const std::int64_t unit = unit_pages();
+  std::vector<char> is_free(groups_[g].in_use.size(), 0);
+  for (const std::int32_t page : groups_[g].free) {
+    if (is_free[page / unit]++ > 0) return ": a page is free twice";
+  }
+  for (std::size_t u = 0; u < is_free.size(); ++u) {
+    const auto first = counted.begin() + static_cast<std::ptrdiff_t>(u) * unit;
+    const std::int64_t used = unit - std::count(first, first + unit, 0);
+    if (used != groups_[g].in_use[u]) return ": a run is miscounted";
+    if (used > 0 && is_free[u]) return ": a page in use is free";
+    if (used == 0 && !is_free[u]) return ": a page is lost";
   }
   return "";
 }

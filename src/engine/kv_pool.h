@@ -1,7 +1,6 @@
 // Who owns which page of the KV cache. Pages come in two groups, one for layers that see every
 // position and one for sliding layers, which keep only their window. Pages are counted, so that
-// sequences can share a prefix; a shared page is copied before it is written. No memory here: the
-// executor keeps the bytes.
+// sequences can share a prefix; a shared page is copied before it is written. No bytes here.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,6 +19,13 @@ struct KvPoolConfig {
   std::int64_t window = 128;
   std::int64_t full_pages = 0;
   std::int64_t sliding_pages = 0;
+  /// Not 0: contiguous. The first positions of a sequence reserve a run of so many neighbouring
+  /// pages in each group; nothing slides out, and a fork's run is copied when it is first written.
+  std::int64_t run_pages = 0;
+
+  bool is_contiguous() const { return run_pages > 0; }
+  /// Positions that one sequence can have.
+  std::int64_t longest() const { return (run_pages > 0 ? run_pages : full_pages) * page_tokens; }
 };
 
 /// The executor copies page `from` to page `to` in every layer of the group before the step.
@@ -75,18 +81,24 @@ class KvPool {
   struct Sequence {
     std::int64_t length = 0;
     std::vector<std::int32_t> tables[kNumKvGroups];
+    bool has_run[kNumKvGroups] = {};  // of its own; where contiguous
   };
+  /// Pages are taken by units: single ones, or runs.
   struct Group {
     std::vector<std::int32_t> references;  // per page
     std::vector<std::int32_t> held;        // of those, the ones of hold()
-    std::vector<std::int32_t> free;        // a stack
+    std::vector<std::int32_t> in_use;      // per unit: its pages with references
+    std::vector<std::int32_t> free;        // a stack of units, each by its first page
   };
 
+  std::int64_t unit_pages() const { return config_.is_contiguous() ? config_.run_pages : 1; }
   std::int64_t pages_needed(const Sequence& sequence, KvGroup group, std::int64_t count) const;
   void grow(Sequence& sequence, KvGroup group, std::int64_t count);
+  void take_run(Sequence& sequence, KvGroup group);
   std::int32_t take(Group& group);
   void give(Group& group, std::int32_t page);
   const Sequence& at(SequenceId sequence) const;
+  std::string check_free(int group, const std::vector<std::int32_t>& counted) const;
 
   KvPoolConfig config_;
   Group groups_[kNumKvGroups];

@@ -104,8 +104,68 @@ TEST(KvPool, a_replaced_page_goes_back) {
   EXPECT_THROW(pool.replace(ids[1], KvGroup::full, 1, shared), Fault) << "its end is not written";
 }
 
-TEST(KvPool, stays_whole_through_ten_thousand_random_operations) {
-  KvPool pool = small_pool();
+KvPool contiguous_pool() {
+  return KvPool(
+      {.page_tokens = 16, .window = 32, .full_pages = 40, .sliding_pages = 40, .run_pages = 8});
+}
+
+std::vector<std::int32_t> pages_of(const KvPool& pool, SequenceId id, KvGroup group) {
+  const auto table = pool.table(id, group);
+  return {table.begin(), table.end()};
+}
+
+TEST(KvPool, a_contiguous_sequence_reserves_one_run_for_its_greatest_length) {
+  KvPool pool = contiguous_pool();
+  const SequenceId first = pool.create(), second = pool.create();
+  ASSERT_TRUE(pool.reserve(first, 1));
+  ASSERT_TRUE(pool.reserve(second, 1));
+  for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+    EXPECT_EQ(pages_of(pool, first, group), (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(pages_of(pool, second, group), (std::vector{8, 9, 10, 11, 12, 13, 14, 15}));
+    EXPECT_EQ(pool.free_pages(group), 24);
+    EXPECT_EQ(pool.pages_needed(first, group, 127), 0);
+  }
+  pool.commit(first, 1);
+  ASSERT_TRUE(pool.reserve(first, 127));
+  pool.commit(first, 127);
+  EXPECT_EQ(pages_of(pool, first, KvGroup::sliding)[0], 0) << "nothing slides out";
+  EXPECT_FALSE(pool.reserve(first, 1)) << "a run does not grow";
+  EXPECT_EQ(pool.check_integrity(), "");
+}
+
+TEST(KvPool, there_are_as_many_contiguous_sequences_as_runs) {
+  KvPool pool = contiguous_pool();
+  std::vector<SequenceId> ids;
+  for (int i = 0; i < 6; ++i) ids.push_back(pool.create());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(pool.reserve(ids[i], 3));
+  EXPECT_FALSE(pool.reserve(ids[5], 1));
+  pool.free(ids[2]);
+  ASSERT_TRUE(pool.reserve(ids[5], 1));
+  EXPECT_EQ(pages_of(pool, ids[5], KvGroup::full)[0], 16);
+  EXPECT_EQ(pool.check_integrity(), "");
+}
+
+TEST(KvPool, a_contiguous_fork_is_copied_whole_when_it_is_first_written) {
+  KvPool pool = contiguous_pool();
+  const SequenceId parent = pool.create();
+  ASSERT_TRUE(pool.reserve(parent, 20));
+  pool.commit(parent, 20);
+  const SequenceId child = pool.fork(parent);
+  EXPECT_EQ(pages_of(pool, child, KvGroup::full), (std::vector{0, 1}));
+  pool.free(parent);
+  EXPECT_EQ(pool.free_pages(KvGroup::full), 32) << "the run is kept for what the fork has of it";
+  ASSERT_TRUE(pool.reserve(child, 1));
+  const auto copies = pool.take_copies();
+  ASSERT_EQ(copies.size(), 4u);
+  for (std::int32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(copies[i].from, i % 2);
+    EXPECT_EQ(copies[i].to, 8 + i % 2);
+  }
+  EXPECT_EQ(pool.free_pages(KvGroup::full), 32) << "the parent's run went back";
+  EXPECT_EQ(pool.check_integrity(), "");
+}
+
+void try_random_operations(KvPool pool) {
   Random random(7);
   std::vector<SequenceId> live;
   std::vector<std::pair<KvGroup, std::int32_t>> held;
@@ -143,6 +203,14 @@ TEST(KvPool, stays_whole_through_ten_thousand_random_operations) {
     }
     ASSERT_EQ(pool.check_integrity(), "") << "after operation " << operation;
   }
+}
+
+TEST(KvPool, stays_whole_through_ten_thousand_random_operations) {
+  try_random_operations(small_pool());
+}
+
+TEST(KvPool, stays_whole_through_ten_thousand_random_operations_when_contiguous) {
+  try_random_operations(contiguous_pool());
 }
 
 }  // namespace

@@ -82,27 +82,85 @@ std::string Plan::activations() const {
 
 namespace {
 
+std::string_view name_of(Fusion fusion) { return fusion == Fusion::fused ? "fused" : "op by op"; }
+
+/// How the products of dense weights, or of experts, are computed.
+std::string describe_products(const CudaOptions& variants, std::string_view when_bulk) {
+  return fmt::format("{}, {}, {}",
+                     variants.products == ProductUnit::tensor_cores ? "tensor cores" : "CUDA cores",
+                     variants.weight_layout == WeightLayout::fragments ? "weights in fragment order"
+                                                                       : "weights row by row",
+                     variants.pipelines == Pipelines::bulk ? when_bulk : "plain loads");
+}
+
 std::vector<std::string> describe_cuda(const CudaPlan& plan) {
-  const bool bulk = plan.pipelines == Pipelines::bulk;
-  return {
+  const CudaOptions& variants = plan.variants;
+  std::vector<std::string> lines = {
       fmt::format("device: {}, {} SMs", plan.device, plan.num_sms),
-      fmt::format("dense: bf16 x bf16, tensor cores, {}",
-                  bulk ? "bulk copies from 17 tokens on" : "plain loads"),
-      fmt::format("experts: {} x bf16, tensor cores, {}",
+      "dense: bf16 x bf16, " + describe_products(variants, "bulk copies from 17 tokens on"),
+      fmt::format("experts: {} x bf16, {}",
                   plan.expert_weights == ExpertWeightsKind::mxfp4 ? "mxfp4" : "bf16",
-                  bulk ? "bulk copies for many tokens" : "plain loads"),
+                  describe_products(variants, "bulk copies for many tokens")),
       fmt::format("attention: {}", plan.attention == AttentionKind::flash ? "flash" : "naive"),
-      fmt::format("kv: {}, paged", name_of(plan.kv)),
-      fmt::format("launches: {}{}", plan.graphs == Graphs::on ? "graphs" : "one by one",
-                  plan.dependent_launch == DependentLaunch::on ? ", overlapping" : ""),
-      fmt::format("determinism: {}", plan.determinism == Determinism::per_request
+      fmt::format("layers: {}", name_of(plan.fusion)),
+      fmt::format("kv: {}, {}", name_of(plan.kv),
+                  variants.kv_layout == KvLayout::paged
+                      ? "paged"
+                      : fmt::format("contiguous: {} positions reserved for each sequence, in "
+                                    "every layer, and read through a table of one run",
+                                    plan.reserved_positions)),
+      fmt::format("launches: {}{}", variants.graphs == Graphs::on ? "graphs" : "one by one",
+                  variants.dependent_launch == DependentLaunch::on ? ", overlapping" : ""),
+      fmt::format("host memory: {}",
+                  variants.host_memory == HostMemory::pinned ? "pinned" : "pageable"),
+      fmt::format("determinism: {}", variants.determinism == Determinism::per_request
                                          ? "per request"
                                          : "per batch (sums may differ with batch mates)"),
       "memory: " + plan.memory.describe(),
   };
+  for (const std::string& companion : plan.companions) lines.push_back("forced: " + companion);
+  return lines;
 }
 
 }  // namespace
+
+Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu) {
+  if (options.kv == KvType::f32) {
+    return Error{"the CUDA engine keeps keys and values in bf16 or fp8, not f32",
+                 ErrorKind::wrong_use};
+  }
+  CudaPlan plan{.device = gpu.name,
+                .num_sms = gpu.num_sms,
+                .expert_weights = options.experts,
+                .attention = options.attention,
+                .fusion = options.fusion,
+                .kv = options.kv.value_or(KvType::bf16),
+                .variants = options.cuda};
+  CudaOptions& variants = plan.variants;
+  const auto force = [&](auto& variant, auto forced, const char* line) {
+    if (variant == forced) return;
+    variant = forced;
+    plan.companions.push_back(line);
+  };
+  if (variants.products == ProductUnit::cuda_cores) {
+    force(variants.weight_layout, WeightLayout::rows,
+          "weights row by row, because CUDA cores have no use for the order of tensor cores");
+  }
+  if (variants.weight_layout == WeightLayout::rows) {
+    force(plan.fusion, Fusion::op_by_op,
+          "op by op, because products of row-major weights add a bias and do no more");
+    force(variants.pipelines, Pipelines::plain,
+          "plain loads, because bulk copies are of weights in fragment order");
+  }
+  if (!gpu.has_bulk_copies) {
+    force(variants.pipelines, Pipelines::plain,
+          "plain loads, because the kernels of bulk copies are for Hopper");
+  }
+  if (variants.kv_layout == KvLayout::contiguous) {
+    plan.companions.push_back("no prefix cache, because contiguous sequences share no pages");
+  }
+  return plan;
+}
 
 std::vector<std::string> Plan::describe() const {
   if (cuda) return describe_cuda(*cuda);
@@ -115,7 +173,7 @@ std::vector<std::string> Plan::describe() const {
                   simd_name),
       fmt::format("attention: {}, {}", attention == AttentionKind::flash ? "flash" : "naive",
                   simd_name),
-      fmt::format("layers: {}", fusion == Fusion::fused ? "fused" : "op by op"),
+      fmt::format("layers: {}", name_of(fusion)),
       fmt::format("kv: {}, paged", name_of(kv)),
   };
 }

@@ -23,14 +23,25 @@ enum class Backend { cpu, cuda };
 enum class Pipelines { bulk, plain };
 enum class Graphs { on, off };
 enum class DependentLaunch { on, off };
+enum class ProductUnit { tensor_cores, cuda_cores };
+/// How weights lie in memory: in the order in which lanes of tensor cores take them, or row by row.
+enum class WeightLayout { fragments, rows };
+/// Pages handed out as sequences grow, or one run of them for each sequence's greatest length.
+enum class KvLayout { paged, contiguous };
+/// Where a step's inputs leave from and its tokens arrive.
+enum class HostMemory { pinned, pageable };
 /// Whether a request's logits may change with its batch mates (kernels are chosen by batch size).
 enum class Determinism { per_request, per_batch };
 
 /// What the CUDA engine can switch off, besides what it shares with the CPU's.
 struct CudaOptions {
+  ProductUnit products = ProductUnit::tensor_cores;
+  WeightLayout weight_layout = WeightLayout::fragments;
   Pipelines pipelines = Pipelines::bulk;
   Graphs graphs = Graphs::on;
   DependentLaunch dependent_launch = DependentLaunch::on;
+  KvLayout kv_layout = KvLayout::paged;
+  HostMemory host_memory = HostMemory::pinned;
   Determinism determinism = Determinism::per_batch;
 };
 
@@ -58,17 +69,24 @@ struct CudaMemory {
   std::string describe() const;
 };
 
+/// What a plan needs to know of a GPU.
+struct GpuTraits {
+  std::string name;
+  int num_sms = 0;
+  bool has_bulk_copies = false;  // and the tensor-core instructions fed by them
+};
+
 /// What runs on a GPU.
 struct CudaPlan {
   std::string device;
   int num_sms = 0;
   ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
   AttentionKind attention = AttentionKind::flash;
+  Fusion fusion = Fusion::fused;
   KvType kv = KvType::bf16;
-  Pipelines pipelines = Pipelines::bulk;
-  Graphs graphs = Graphs::on;
-  DependentLaunch dependent_launch = DependentLaunch::on;
-  Determinism determinism = Determinism::per_batch;
+  CudaOptions variants;                 // each as resolved
+  std::vector<std::string> companions;  // what a variant forced that was not asked for, and why
+  std::int64_t reserved_positions = 0;  // of each sequence, where KV is contiguous
   CudaMemory memory;
 };
 
@@ -92,6 +110,8 @@ struct Plan {
 
 /// Holds an error when an option asks for what this machine lacks.
 Expected<Plan> resolve(const EngineOptions& options);
+/// On a GPU. Its memory is not shared out yet.
+Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu);
 
 std::string_view name_of(KvType type);
 

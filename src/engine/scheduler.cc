@@ -16,14 +16,26 @@ std::int64_t pages_for(std::int64_t positions, std::int64_t page_tokens) {
   return (positions + page_tokens - 1) / page_tokens;
 }
 
+/// Contiguous sequences share no pages.
+SchedulerConfig usable(SchedulerConfig config, const KvPool& pool) {
+  if (pool.config().is_contiguous()) config.prefix_caching = PrefixCaching::off;
+  return config;
+}
+
+/// Pages that a running sequence may ask for soon. A contiguous one has all it will ever need.
+std::int64_t growth_pages(const KvPool& pool) { return pool.config().is_contiguous() ? 0 : 1; }
+
 }  // namespace
 
 Scheduler::Scheduler(KvPool& pool, const SchedulerConfig& config)
-    : pool_(pool), config_(config), cache_(pool, config.prefix_caching) {
+    : pool_(pool), config_(usable(config, pool)), cache_(pool, config_.prefix_caching) {
   check(config.max_step_tokens > 0 && config.max_running > 0 && config.fixed_batch > 0,
         "a scheduler needs a budget, and room for a request");
   // A window that begins and ends inside pages touches one more than it fills.
-  const std::int64_t per_sequence = pages_for(pool.config().window, pool.config().page_tokens) + 1;
+  const std::int64_t per_sequence =
+      pool.config().is_contiguous()
+          ? pool.config().run_pages
+          : pages_for(pool.config().window, pool.config().page_tokens) + 1;
   check(pool.config().sliding_pages >= per_sequence, "the KV pool holds less than one window");
   config_.max_running = std::min(config.max_running, pool.config().sliding_pages / per_sequence);
 }
@@ -32,9 +44,7 @@ Scheduler::~Scheduler() {
   for (const Request* request : running_) cache_.close(request->sequence);
 }
 
-std::int64_t Scheduler::capacity() const {
-  return pool_.config().full_pages * pool_.config().page_tokens;
-}
+std::int64_t Scheduler::capacity() const { return pool_.config().longest(); }
 
 const Scheduler::Request& Scheduler::at(RequestId id) const {
   const auto found = requests_.find(id);
@@ -104,7 +114,8 @@ std::vector<RequestId> Scheduler::expire(double now_s) {
 std::int64_t Scheduler::spare_pages() const {
   std::int64_t spare = pool_.free_pages(KvGroup::full) + cache_.evictable(KvGroup::full);
   for (const Request* request : running_) {
-    spare -= 1 + pool_.pages_needed(request->sequence, KvGroup::full, request->left());
+    spare -=
+        growth_pages(pool_) + pool_.pages_needed(request->sequence, KvGroup::full, request->left());
   }
   return spare;
 }
@@ -128,7 +139,7 @@ bool Scheduler::admit(Request& request, std::int64_t& spare) {
     cache_.close(sequence);
     return false;
   }
-  spare -= needed + 1;
+  spare -= needed + growth_pages(pool_);
   if (!request.was_admitted) {
     --num_queued_;
     request.reused = computed;

@@ -295,7 +295,14 @@ INSTANTIATE_TEST_SUITE_P(
             {.page_tokens = 4, .window = 10, .full_pages = 20, .sliding_pages = 9}},
         Mix{"one_window",
             {.max_step_tokens = 32, .max_running = 16},
-            {.page_tokens = 4, .window = 10, .full_pages = 30, .sliding_pages = 4}}),
+            {.page_tokens = 4, .window = 10, .full_pages = 30, .sliding_pages = 4}},
+        Mix{"contiguous",
+            {.max_step_tokens = 32, .max_running = 16},
+            {.page_tokens = 4,
+             .window = 10,
+             .full_pages = 80,
+             .sliding_pages = 80,
+             .run_pages = 20}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

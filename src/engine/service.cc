@@ -77,6 +77,11 @@ ServiceStats Service::stats() const {
   return stats;
 }
 
+std::vector<std::int64_t> Service::expert_tokens() const {
+  const std::lock_guard lock(mutex_);
+  return expert_tokens_;
+}
+
 void Service::wait(double seconds) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, std::chrono::duration<double>(seconds),
@@ -278,8 +283,10 @@ void Service::publish(std::int64_t step_tokens) {
   live_.scheduler = scheduler_.stats();
   live_.last_step_tokens = step_tokens;
   if (step_tokens > 0) ++live_.steps;
+  const auto expert_tokens = executor_.expert_tokens();
   const std::lock_guard lock(mutex_);
   stats_ = live_;
+  expert_tokens_.assign(expert_tokens.begin(), expert_tokens.end());
   num_queued_ = scheduler_.num_queued();
 }
 

@@ -46,6 +46,10 @@ class Service {
   /// that ended already is left alone.
   void cancel(RequestId id);
   ServiceStats stats() const;
+  /// Tokens that each expert got so far, [layers, experts]; empty where the executor does not count
+  /// them. From any thread.
+  std::vector<std::int64_t> expert_tokens() const;
+  std::int64_t num_experts() const { return executor_.config().num_experts; }
   /// Positions that one request can have at most, prompt and output together. From any thread.
   std::int64_t capacity() const;
 
@@ -105,6 +109,7 @@ class Service {
   RequestId next_id_ = 1;
   std::int64_t num_queued_ = 0;  // in the scheduler, as far as known
   ServiceStats stats_;
+  std::vector<std::int64_t> expert_tokens_;
 };
 
 }  // namespace gauntlet::engine

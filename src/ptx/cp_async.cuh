@@ -12,6 +12,11 @@ __device__ __forceinline__ void cp_async_16(void* shared, const void* global) {
                : "memory");
 }
 
+/// The same with the 32-bit shared-memory address.
+__device__ __forceinline__ void cp_async_16(std::uint32_t shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+}
+
 /// The same of `bytes` bytes, 0 to 16; the rest of the 16 becomes zero. With 0 nothing is read.
 __device__ __forceinline__ void cp_async_16(void* shared, const void* global, std::uint32_t bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),

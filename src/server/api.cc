@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/build_info.h"
+#include "server/page.h"
 
 namespace gauntlet::server {
 namespace {
@@ -30,6 +31,13 @@ bool same_secret(std::string_view a, std::string_view b) {
     difference |= static_cast<unsigned>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
   }
   return difference == 0;
+}
+
+std::shared_ptr<Reply> refuse_method(const std::string& path, const std::string& allowed) {
+  const ApiError error{.status = 405, .message = fmt::format("{} takes {} only", path, allowed)};
+  HttpHead head = head_of(error);
+  head.headers.emplace_back("Allow", allowed);
+  return make_reply(std::move(head), to_json(error));
 }
 
 }  // namespace
@@ -61,6 +69,9 @@ const std::vector<Api::Route>& Api::routes() {
 
 std::shared_ptr<Reply> Api::handle(const HttpRequest& request) {
   const std::string path = request.target.substr(0, request.target.find('?'));
+  if (const PageFile* file = find_page_file(path)) {
+    return request.method == "GET" ? make_reply(*file) : refuse_method(path, "GET");
+  }
   const bool is_one_model = path.starts_with("/v1/models/");
   const auto route = std::ranges::find_if(routes(), [&](const Route& one) {
     return is_one_model ? one.endpoint == &Api::models : path == one.path;
@@ -71,13 +82,7 @@ std::shared_ptr<Reply> Api::handle(const HttpRequest& request) {
   if (!route->is_open) {
     if (const auto error = check_key(request)) return make_reply(*error);
   }
-  if (request.method != route->method) {
-    const ApiError error{.status = 405,
-                         .message = fmt::format("{} takes {} only", route->path, route->method)};
-    HttpHead head = head_of(error);
-    head.headers.emplace_back("Allow", route->method);
-    return make_reply(std::move(head), to_json(error));
-  }
+  if (request.method != route->method) return refuse_method(route->path, route->method);
   return (this->*route->endpoint)(request);
 }
 
@@ -142,8 +147,15 @@ std::shared_ptr<Reply> Api::version(const HttpRequest&) {
 }
 
 std::shared_ptr<Reply> Api::metrics_text(const HttpRequest&) {
+  MetricsView view{.server = metrics_,
+                   .model = config_.model.name,
+                   .stats = service_.stats(),
+                   .num_experts = service_.num_experts(),
+                   .expert_tokens = service_.expert_tokens(),
+                   .gpus = {}};
+  if (config_.gpus) view.gpus = config_.gpus->latest();
   return make_reply({.content_type = "text/plain; version=0.0.4; charset=utf-8"},
-                    render_metrics(metrics_, service_.stats(), config_.model.name));
+                    render_metrics(view));
 }
 
 }  // namespace gauntlet::server

@@ -27,6 +27,7 @@ struct ApiConfig {
   std::string api_key;  // empty: anyone may ask
   std::size_t max_pending = 1024;
   const ConstraintCompiler* constraints = nullptr;  // none: requests for a form are refused
+  const GpuSampler* gpus = nullptr;                 // none: no metrics of GPUs
 };
 
 class Api final : public Handler {
@@ -70,6 +71,9 @@ class Api final : public Handler {
   /// A prompt's request to the service; `param` is what its length is blamed on.
   ApiResult<engine::ServiceRequest> service_request(Ids prompt, const GenerationParams& params,
                                                     const std::string& param) const;
+  /// Holds the request's output to the form that was asked for, if one was.
+  std::optional<ApiError> constrain(const std::optional<OutputConstraint>& constraint,
+                                    engine::ServiceRequest& request) const;
   std::uint64_t chance() { return Random(chance_).bits(num_drawn_.fetch_add(1)); }
 
   const ApiConfig config_;

@@ -68,6 +68,22 @@ ApiResult<engine::ServiceRequest> Api::service_request(Ids prompt, const Generat
                                 .top_log_probs = params.top_log_probs.value_or(0)};
 }
 
+std::optional<ApiError> Api::constrain(const std::optional<OutputConstraint>& constraint,
+                                       engine::ServiceRequest& request) const {
+  if (!constraint) return std::nullopt;
+  if (!config_.constraints) {
+    const char* param =
+        constraint->form == OutputForm::tool_call ? "tool_choice" : "response_format";
+    return ApiError{
+        .message = fmt::format("{} asks for a form that this server cannot enforce", param),
+        .param = param};
+  }
+  auto mask = config_.constraints->compile(*constraint);
+  if (!mask) return mask.error();
+  request.allowed = std::move(*mask);
+  return std::nullopt;
+}
+
 std::shared_ptr<Reply> Api::completions(const HttpRequest& request) {
   if (const auto error = check_ready()) return make_reply(*error);
   const auto body = parse_body(request.body);
@@ -92,6 +108,7 @@ std::shared_ptr<Reply> Api::completions(const HttpRequest& request) {
     auto one = service_request(std::move(ids), params, "prompt");
     if (!one) return make_reply(one.error());
     if (is_default) one->max_tokens = std::min(one->max_tokens, kDefaultCompletionTokens);
+    if (const auto error = constrain(parsed->constraint, *one)) return make_reply(*error);
     one->sampling.seed = seed;
     plan.requests.push_back(std::move(*one));
   }
@@ -106,7 +123,7 @@ std::shared_ptr<Reply> Api::chat_completions(const HttpRequest& request) {
   if (const auto error = check_ready()) return make_reply(*error);
   const auto body = parse_body(request.body);
   if (!body) return make_reply(body.error());
-  const auto parsed = parse_chat(*body, scope());
+  auto parsed = parse_chat(*body, scope());
   if (!parsed) return make_reply(parsed.error());
   const GenerationParams& params = parsed->params;
   auto ids = chat_ids(*parsed);
@@ -114,17 +131,13 @@ std::shared_ptr<Reply> Api::chat_completions(const HttpRequest& request) {
   auto one = service_request(std::move(*ids), params, "messages");
   if (!one) return make_reply(one.error());
   one->sampling.seed = params.seed.value_or(chance());
-  if (parsed->constraint) {
-    const char* param =
-        parsed->constraint->form == OutputForm::tool_call ? "tool_choice" : "response_format";
-    if (!config_.constraints) {
-      return make_reply(ApiError{
-          .message = fmt::format("{} asks for a form that this server cannot enforce", param),
-          .param = param});
-    }
-    auto mask = config_.constraints->compile(*parsed->constraint);
-    if (!mask) return make_reply(ApiError{.message = mask.error().message, .param = param});
-    one->allowed = std::move(*mask);
+  if (parsed->constraint && parsed->effort) {
+    parsed->constraint->max_reasoning_tokens = one->max_tokens / 2;
+  }
+  if (const auto error = constrain(parsed->constraint, *one)) return make_reply(*error);
+  if (params.end_of_sequence == engine::EndOfSequence::ends) {
+    one->stop_ids.push_back(harmony_->specials().done);
+    one->stop_ids.push_back(harmony_->specials().call);
   }
   GenerationPlan plan{
       .head = {.kind = AnswerKind::chat,
@@ -137,7 +150,9 @@ std::shared_ptr<Reply> Api::chat_completions(const HttpRequest& request) {
       .max_pending = config_.max_pending};
   plan.requests.push_back(std::move(*one));
   plan.make_decoder = [&](int) {
-    return make_chat_decoder(*harmony_, decoder_options(params, chance()));
+    DecoderOptions options = decoder_options(params, chance());
+    if (parsed->constraint) options.cut_header = CutHeader::dropped;
+    return make_chat_decoder(*harmony_, std::move(options));
   };
   auto reply = GenerationReply::start(service_, metrics_, std::move(plan));
   return reply ? *reply : make_reply(reply.error());

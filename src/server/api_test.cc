@@ -223,7 +223,8 @@ TEST_F(ApiTest, answers_the_small_endpoints) {
   EXPECT_EQ(ask("POST", "/detokenize", Json{{"tokens", tokens["tokens"]}}.dump()).json()["prompt"],
             "hello world");
   const std::string metrics = ask("GET", "/metrics").body;
-  EXPECT_THAT(metrics, HasSubstr("gauntlet:num_requests_running{model_name=\"tiny\"} 0"));
+  EXPECT_THAT(metrics,
+              HasSubstr("gauntlet:num_requests_running{model_name=\"tiny\",engine=\"0\"} 0"));
   EXPECT_THAT(metrics, HasSubstr("gauntlet:time_to_first_token_seconds_bucket{"));
   EXPECT_THAT(metrics, HasSubstr("process_resident_memory_bytes "));
 }

@@ -45,8 +45,9 @@ void add_assistant(const ChatMessage& message, std::vector<Message>& out) {
 }  // namespace
 
 ApiResult<std::vector<Message>> harmony_messages(const ChatRequest& request) {
-  std::vector<Message> out = {{.header = {.role = Role::system},
-                               .content = model::SystemContent{.effort = request.effort}}};
+  const auto effort = request.effort.value_or(model::ReasoningEffort::medium);
+  std::vector<Message> out = {
+      {.header = {.role = Role::system}, .content = model::SystemContent{.effort = effort}}};
   std::size_t num_leading = 0;
   while (num_leading < request.messages.size() && is_instruction(request.messages[num_leading])) {
     ++num_leading;

@@ -5,40 +5,12 @@
 namespace gauntlet::server {
 namespace {
 
-model::ReasoningEffort read_effort(Fields& fields) {
+std::optional<model::ReasoningEffort> read_effort(Fields& fields) {
   // OpenAI has a fourth word that this family of models was not trained on.
   const auto word = fields.choice("reasoning_effort", {"low", "medium", "high"});
+  if (!word) return std::nullopt;
   if (word == "low") return model::ReasoningEffort::low;
-  if (word == "high") return model::ReasoningEffort::high;
-  return model::ReasoningEffort::medium;
-}
-
-std::optional<OutputConstraint> read_response_format(Fields& fields) {
-  const Json* format = fields.object("response_format");
-  if (!format) return std::nullopt;
-  Fields inner = fields.within(*format, "response_format");
-  const auto type = inner.choice("type", {"text", "json_object", "json_schema"});
-  if (!type) inner.refuse("type", "is missing");
-  std::optional<OutputConstraint> constraint;
-  if (type == "json_object") constraint = {.form = OutputForm::json_object};
-  const Json* wrapper = inner.object("json_schema");
-  if (type == "json_schema" && !wrapper) inner.refuse("json_schema", "is missing");
-  if (type != "json_schema" && wrapper) inner.refuse("json_schema", "is for the type json_schema");
-  inner.refuse_unknown();
-  if (!wrapper) return constraint;
-
-  Fields named = inner.within(*wrapper, "json_schema");
-  const auto name = named.text("name");
-  if (!name || !is_plain_name(*name)) {
-    named.refuse("name", "must have 1 to 64 letters, digits, dashes and underscores");
-  }
-  named.text("description");
-  named.boolean("strict");
-  const Json* schema = named.object("schema");
-  if (!schema) named.refuse("schema", "is missing");
-  named.refuse_unknown();
-  if (!schema) return std::nullopt;
-  return OutputConstraint{.form = OutputForm::json_schema, .schema = schema->dump()};
+  return word == "high" ? model::ReasoningEffort::high : model::ReasoningEffort::medium;
 }
 
 void read_max_tokens(Fields& fields, GenerationParams& params) {
@@ -73,6 +45,7 @@ ApiResult<ChatRequest> parse_chat(const Json& body, const RequestScope& scope) {
   if (tools.constraint && request.constraint) {
     fields.refuse("response_format", "cannot be had together with a required tool call");
   }
+  if (request.constraint) request.constraint->functions = request.tools;
   if (tools.constraint) request.constraint = std::move(tools.constraint);
   request.params = read_generation_params(fields, scope.vocab);
   read_max_tokens(fields, request.params);

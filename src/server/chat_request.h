@@ -28,8 +28,8 @@ struct ChatMessage {
 
 struct ChatRequest {
   std::vector<ChatMessage> messages;
-  std::vector<model::ToolFunction> tools;  // none with tool_choice none
-  model::ReasoningEffort effort = model::ReasoningEffort::medium;
+  std::vector<model::ToolFunction> tools;        // none with tool_choice none
+  std::optional<model::ReasoningEffort> effort;  // none was asked for: medium
   std::optional<OutputConstraint> constraint;
   GenerationParams params;
 };

@@ -68,9 +68,8 @@ class ChatDecoder final : public ChoiceDecoder {
     const auto& stop_ids = options_.stop_ids;
     if (std::ranges::find(stop_ids, event.token) != stop_ids.end()) return {};
     Delta delta = place(parser_.push(event.token));
-    const auto& messages = parser_.messages();
-    const bool in_content = !messages.empty() && messages.back().end == model::MessageEnd::open &&
-                            part_of(messages.back().header) == Part::content;
+    const bool in_content =
+        in_message() && part_of(parser_.messages().back().header) == Part::content;
     if (options_.log_probs == LogProbs::shown && in_content &&
         !tokenizer_.is_special(event.token)) {
       delta.log_probs.push_back(shown(event, tokenizer_));
@@ -78,7 +77,8 @@ class ChatDecoder final : public ChoiceDecoder {
     return delta;
   }
   Delta finish() override {
-    Delta delta = place(parser_.finish());
+    const bool is_cut = !in_message() && options_.cut_header == CutHeader::dropped;
+    Delta delta = is_cut ? Delta() : place(parser_.finish());
     delta.content += content_.finish();
     return delta;
   }
@@ -86,6 +86,10 @@ class ChatDecoder final : public ChoiceDecoder {
   int num_tool_calls() const override { return num_calls_; }
 
  private:
+  bool in_message() const {
+    return !parser_.messages().empty() && parser_.messages().back().end == model::MessageEnd::open;
+  }
+
   /// Text that the last message grew by, which may just have begun.
   Delta place(const std::string& text) {
     Delta delta;

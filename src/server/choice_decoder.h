@@ -51,12 +51,16 @@ class ChoiceDecoder {
 };
 
 enum class LogProbs { omitted, shown };
+/// What becomes of a header that the output ends in. One that is not enforced may be all that a
+/// model without harmony had to say.
+enum class CutHeader { shown, dropped };
 
 struct DecoderOptions {
   std::vector<std::string> stops;
   std::vector<std::int32_t> stop_ids;  // end the text, and are not part of it
   LogProbs log_probs = LogProbs::omitted;
   std::uint64_t call_seed = 0;  // makes the ids of tool calls
+  CutHeader cut_header = CutHeader::shown;
 };
 
 /// Special tokens are left out. The tokenizer outlives the decoder.

@@ -70,6 +70,8 @@ ApiResult<CompletionRequest> parse_completion(const Json& body, const RequestSco
   CompletionRequest request;
   read_model(fields, scope, fault);
   request.prompts = read_prompts(fields, scope.vocab);
+  request.constraint = read_response_format(fields);
+  if (request.constraint) request.constraint->frame = OutputFrame::text;
   request.params = read_generation_params(fields, scope.vocab);
   request.params.max_tokens = fields.integer("max_tokens", kMaxTokensRange);
   if (const auto top = fields.integer("logprobs", {0, kMaxTopLogProbs})) {

@@ -1,11 +1,13 @@
 // POST /v1/completions, and the two endpoints that only translate text, as typed requests.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "server/constraint.h"
 #include "server/generation_params.h"
 
 namespace gauntlet::server {
@@ -20,6 +22,7 @@ using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
 
 struct CompletionRequest {
   std::vector<Prompt> prompts;
+  std::optional<OutputConstraint> constraint;  // of the text
   GenerationParams params;
 };
 ApiResult<CompletionRequest> parse_completion(const Json& body, const RequestScope& scope);
@@ -31,5 +34,8 @@ ApiResult<DetokenizeRequest> parse_detokenize(const Json& body, const RequestSco
 
 /// Refuses a model that is not the one served.
 void read_model(Fields& fields, const RequestScope& scope, std::optional<ApiError>& fault);
+
+/// The form that response_format asks for; none for text.
+std::optional<OutputConstraint> read_response_format(Fields& fields);
 
 }  // namespace gauntlet::server

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expected.h"
 #include "model/harmony.h"
+#include "server/api_error.h"
 
 namespace gauntlet::server {
 
@@ -18,10 +18,18 @@ enum class OutputForm {
   tool_call,    // a call of one of the functions
 };
 
+/// What the form is of.
+enum class OutputFrame {
+  text,  // the whole output
+  turn,  // an assistant's turn in harmony, whose header it settles, too
+};
+
 struct OutputConstraint {
   OutputForm form = OutputForm::json_object;
   std::string schema;                          // of json_schema
-  std::vector<model::ToolFunction> functions;  // of tool_call
+  std::vector<model::ToolFunction> functions;  // to call, or with JSON: that may be called instead
+  OutputFrame frame = OutputFrame::turn;
+  std::int64_t max_reasoning_tokens = 0;  // that a turn may begin with
 };
 
 /// As engine::ServiceRequest has it.
@@ -30,9 +38,9 @@ using TokenMask = std::function<std::vector<std::uint32_t>(std::span<const std::
 class ConstraintCompiler {
  public:
   virtual ~ConstraintCompiler() = default;
-  /// For an assistant's turn in harmony, header included. An error is the request's fault and says
-  /// what is not supported. From any thread.
-  virtual Expected<TokenMask> compile(const OutputConstraint& constraint) const = 0;
+  /// An error says what of the request is not supported, and where. From any thread;
+  /// the mask is for one at a time.
+  virtual ApiResult<TokenMask> compile(const OutputConstraint& constraint) const = 0;
 };
 
 }  // namespace gauntlet::server

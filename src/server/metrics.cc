@@ -1,9 +1,6 @@
 #include "server/metrics.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
+#include "core/build_info.h"
 
 namespace gauntlet::server {
 namespace {
@@ -35,88 +32,38 @@ std::vector<double> iteration_bounds() {
   return {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 }
 
-std::string escaped(std::string_view value) {
-  std::string text;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') text += '\\';
-    if (c == '\n') {
-      text += "\\n";
-    } else {
-      text += c;
-    }
+/// vLLM's words, and one of ours for what it has not: a request that waited too long.
+std::string_view reason_word(engine::FinishReason reason) {
+  switch (reason) {
+    case engine::FinishReason::eos:
+    case engine::FinishReason::stop:
+      return "stop";
+    case engine::FinishReason::length:
+      return "length";
+    case engine::FinishReason::cancelled:
+      return "abort";
+    case engine::FinishReason::expired:
+      return "expired";
+    case engine::FinishReason::failed:
+      break;
   }
-  return text;
+  return "error";
+}
+
+std::vector<Sample> by_reason(const ServerMetrics& metrics) {
+  std::vector<Sample> samples;
+  for (const char* word : {"stop", "length", "abort", "expired", "error"}) {
+    std::int64_t count = 0;
+    for (int i = 0; i < ServerMetrics::kNumReasons; ++i) {
+      if (reason_word(static_cast<engine::FinishReason>(i)) != word) continue;
+      count += metrics.finished[i].load(std::memory_order_relaxed);
+    }
+    samples.push_back({.labels = {{"finished_reason", word}}, .value = static_cast<double>(count)});
+  }
+  return samples;
 }
 
 }  // namespace
-
-Histogram::Histogram(std::vector<double> bounds)
-    : bounds_(std::move(bounds)),
-      counts_(std::make_unique<std::atomic<std::int64_t>[]>(bounds_.size() + 1)) {}
-
-void Histogram::observe(double value) {
-  if (std::isnan(value)) return;
-  const auto bucket = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
-  counts_[bucket].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(value, std::memory_order_relaxed);
-}
-
-std::vector<std::int64_t> Histogram::counts() const {
-  std::vector<std::int64_t> counts;
-  for (std::size_t i = 0; i <= bounds_.size(); ++i) {
-    counts.push_back(counts_[i].load(std::memory_order_relaxed));
-  }
-  return counts;
-}
-
-void PrometheusText::begin(std::string_view name, std::string_view help, std::string_view type) {
-  text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-}
-
-void PrometheusText::sample(std::string_view name, const Labels& labels, double value) {
-  std::string list;
-  const auto add = [&](const Labels& some) {
-    for (const auto& [key, word] : some) {
-      list += fmt::format("{}{}=\"{}\"", list.empty() ? "" : ",", key, escaped(word));
-    }
-  };
-  add(common_);
-  add(labels);
-  text_ += list.empty() ? fmt::format("{} {}\n", name, value)
-                        : fmt::format("{}{{{}}} {}\n", name, list, value);
-}
-
-void PrometheusText::counter(std::string_view name, std::string_view help, double value) {
-  begin(name, help, "counter");
-  sample(name, {}, value);
-}
-
-void PrometheusText::gauge(std::string_view name, std::string_view help, double value) {
-  begin(name, help, "gauge");
-  sample(name, {}, value);
-}
-
-void PrometheusText::counters(std::string_view name, std::string_view help,
-                              const std::string& label,
-                              const std::vector<std::pair<std::string, double>>& values) {
-  begin(name, help, "counter");
-  for (const auto& [word, value] : values) sample(name, {{label, word}}, value);
-}
-
-void PrometheusText::histogram(std::string_view name, std::string_view help,
-                               const Histogram& histogram) {
-  begin(name, help, "histogram");
-  const std::vector<std::int64_t> counts = histogram.counts();
-  std::int64_t total = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    total += counts[i];
-    const std::string bound =
-        i < histogram.bounds().size() ? fmt::format("{}", histogram.bounds()[i]) : "+Inf";
-    sample(fmt::format("{}_bucket", name), {{"le", bound}}, static_cast<double>(total));
-  }
-  sample(fmt::format("{}_sum", name), {}, histogram.sum());
-  sample(fmt::format("{}_count", name), {}, static_cast<double>(total));
-}
 
 ServerMetrics::ServerMetrics()
     : time_to_first_token_s(first_token_bounds()),
@@ -144,9 +91,11 @@ void ServerMetrics::on_finish(const engine::FinishEvent& event) {
   }
 }
 
-std::string render_metrics(const ServerMetrics& metrics, const engine::ServiceStats& stats,
-                           const std::string& model) {
-  PrometheusText text({{"model_name", model}});
+std::string render_metrics(const MetricsView& view) {
+  const engine::ServiceStats& stats = view.stats;
+  const ServerMetrics& server = view.server;
+  // One engine per process: vLLM's second label is always the same.
+  PrometheusText text({{"model_name", view.model}, {"engine", "0"}});
   const auto real = [](std::int64_t value) { return static_cast<double>(value); };
   text.gauge("gauntlet:num_requests_running", "Requests in the running batch.",
              real(stats.num_running));
@@ -164,37 +113,36 @@ std::string render_metrics(const ServerMetrics& metrics, const engine::ServiceSt
   text.counter("gauntlet:prompt_tokens_total", "Prompt tokens processed.",
                real(stats.prompt_tokens));
   text.counter("gauntlet:generation_tokens_total", "Tokens made.", real(stats.output_tokens));
-  std::vector<std::pair<std::string, double>> by_reason;
-  for (int i = 0; i < ServerMetrics::kNumReasons; ++i) {
-    by_reason.emplace_back(engine::name_of(static_cast<engine::FinishReason>(i)),
-                           real(metrics.finished[i].load(std::memory_order_relaxed)));
-  }
   text.counters("gauntlet:request_success_total", "Choices that ended, by reason.",
-                "finished_reason", by_reason);
+                by_reason(server));
   text.histogram("gauntlet:time_to_first_token_seconds", "From submission to the first token.",
-                 metrics.time_to_first_token_s);
+                 server.time_to_first_token_s);
   text.histogram("gauntlet:inter_token_latency_seconds", "Between two tokens of a choice.",
-                 metrics.inter_token_latency_s);
+                 server.inter_token_latency_s);
   text.histogram("gauntlet:request_time_per_output_token_seconds",
-                 "Mean time per token after the first, by choice.",
-                 metrics.time_per_output_token_s);
+                 "Mean time per token after the first, by choice.", server.time_per_output_token_s);
   text.histogram("gauntlet:e2e_request_latency_seconds", "From submission to the end.",
-                 metrics.e2e_latency_s);
+                 server.e2e_latency_s);
   text.histogram("gauntlet:request_queue_time_seconds", "From submission to the first step.",
-                 metrics.queue_time_s);
+                 server.queue_time_s);
   text.histogram("gauntlet:request_prefill_time_seconds", "From the first step to the first token.",
-                 metrics.prefill_time_s);
+                 server.prefill_time_s);
   text.histogram("gauntlet:request_decode_time_seconds", "From the first token to the end.",
-                 metrics.decode_time_s);
+                 server.decode_time_s);
   text.histogram("gauntlet:request_prompt_tokens", "Prompt tokens by choice.",
-                 metrics.prompt_tokens);
+                 server.prompt_tokens);
   text.histogram("gauntlet:request_generation_tokens", "Tokens made by choice.",
-                 metrics.generation_tokens);
-  text.histogram("gauntlet:iteration_tokens_total", "Tokens of one step.",
-                 metrics.iteration_tokens);
-  PrometheusText process({});
-  add_process_metrics(process);
-  return text.text() + process.text();
+                 server.generation_tokens);
+  text.histogram("gauntlet:iteration_tokens_total", "Tokens of one step.", server.iteration_tokens);
+  add_expert_metrics(text, view.expert_tokens, view.num_experts);
+
+  PrometheusText machine({});
+  const BuildInfo build = build_info();
+  machine.gauges("gauntlet:build_info", "1; the labels say what was built.",
+                 {{.labels = {{"version", build.version}, {"commit", build.commit}}, .value = 1}});
+  add_gpu_metrics(machine, view.gpus);
+  add_process_metrics(machine);
+  return text.text() + machine.text();
 }
 
 }  // namespace gauntlet::server

@@ -1,59 +1,18 @@
-// Counts and distributions that any thread adds to, and the text that Prometheus reads.
+// What happens in the server, counted by any thread, and all of it as the text that Prometheus
+// reads: vLLM's names under our prefix, so that its dashboards need nothing but a rename.
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "engine/service.h"
+#include "server/gpu_sampler.h"
+#include "server/histogram.h"
+#include "server/prometheus_text.h"
 
 namespace gauntlet::server {
 
-class Histogram {
- public:
-  /// Upper bounds, rising; what is above all of them counts as infinite.
-  explicit Histogram(std::vector<double> bounds);
-  void observe(double value);
-
-  const std::vector<double>& bounds() const { return bounds_; }
-  /// One per bound and one above them, each on its own (not summed up).
-  std::vector<std::int64_t> counts() const;
-  double sum() const { return sum_.load(std::memory_order_relaxed); }
-
- private:
-  const std::vector<double> bounds_;
-  const std::unique_ptr<std::atomic<std::int64_t>[]> counts_;
-  std::atomic<double> sum_{0};
-};
-
-using Labels = std::vector<std::pair<std::string, std::string>>;
-
-/// The text exposition format, version 0.0.4.
-class PrometheusText {
- public:
-  /// The labels that every sample has.
-  explicit PrometheusText(Labels common) : common_(std::move(common)) {}
-
-  void counter(std::string_view name, std::string_view help, double value);
-  void gauge(std::string_view name, std::string_view help, double value);
-  void histogram(std::string_view name, std::string_view help, const Histogram& histogram);
-  /// A counter with one sample per value of a label.
-  void counters(std::string_view name, std::string_view help, const std::string& label,
-                const std::vector<std::pair<std::string, double>>& values);
-  const std::string& text() const { return text_; }
-
- private:
-  void begin(std::string_view name, std::string_view help, std::string_view type);
-  void sample(std::string_view name, const Labels& labels, double value);
-
-  Labels common_;
-  std::string text_;
-};
-
-/// What vLLM's dashboards ask for, under our prefix.
 struct ServerMetrics {
   ServerMetrics();
 
@@ -73,9 +32,22 @@ struct ServerMetrics {
   void on_finish(const engine::FinishEvent& event);
 };
 
-std::string render_metrics(const ServerMetrics& metrics, const engine::ServiceStats& stats,
-                           const std::string& model);
+/// All that is shown at one moment.
+struct MetricsView {
+  const ServerMetrics& server;
+  std::string model;
+  engine::ServiceStats stats;
+  std::int64_t num_experts = 0;
+  std::vector<std::int64_t> expert_tokens;  // [layers, experts]; empty: not counted
+  std::vector<GpuSample> gpus;
+};
+std::string render_metrics(const MetricsView& view);
 
+/// Tokens by expert, and how uneven they are.
+void add_expert_metrics(PrometheusText& text, const std::vector<std::int64_t>& expert_tokens,
+                        std::int64_t num_experts);
+/// What a GPU does not report is left out.
+void add_gpu_metrics(PrometheusText& text, const std::vector<GpuSample>& gpus);
 /// CPU time, memory and open files of this process, as Prometheus' own clients name them.
 void add_process_metrics(PrometheusText& text);
 

@@ -31,7 +31,7 @@ DecodeBatch::~DecodeBatch() {
 }
 
 Room DecodeBatch::room(std::int64_t batch, std::int64_t positions) {
-  return {.sequences = batch, .positions = batch * (positions + kPageTokens)};
+  return {.sequences = batch, .positions = batch * (positions + kPageTokens), .longest = positions};
 }
 
 Expected<void> DecodeBatch::fill(std::int64_t context) {

@@ -103,6 +103,7 @@ Room room_for(const std::vector<Workload>& workloads) {
     if (test.kind == SpeedKind::decode) test.tokens = kMostDecodeTokens;
     room.sequences = std::max(room.sequences, 2 * test.batch + 2);  // contexts, and their forks
     room.positions += test.positions();
+    room.longest = std::max(room.longest, test.context + test.tokens);
   }
   return room;
 }

@@ -59,7 +59,9 @@ Expected<Journal> Journal::resume(const std::filesystem::path& path, const json&
     whole = end + 1;
   }
   if (first) return Error{path.string() + " is not a study's journal", ErrorKind::wrong_use};
-  if (whole < text->size()) std::filesystem::resize_file(path, whole);
+  std::error_code failed;
+  if (whole < text->size()) std::filesystem::resize_file(path, whole, failed);
+  if (failed) return Error{fmt::format("cannot shorten {}: {}", path.string(), failed.message())};
   return journal;
 }
 

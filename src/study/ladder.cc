@@ -35,18 +35,21 @@ std::vector<Option> serving_options() {
        .title = "requests join and leave at every step",
        .layer = 6,
        .stage = Stage::serving,
+       .scope = Scope::scheduler,
        .targets = {"ch01:microbatch_goodput"},
        .switch_on = [](Stack& s) { s.scheduler.batching = engine::Batching::continuous; }},
       {.id = "prefix_cache",
        .title = "pages of prompts that begin alike are shared",
        .layer = 6,
        .stage = Stage::serving,
+       .scope = Scope::scheduler,
        .targets = {"ch07:l2_persistence"},
        .switch_on = [](Stack& s) { s.scheduler.prefix_caching = engine::PrefixCaching::on; }},
       {.id = "chunked_prefill",
        .title = "prompts take what decoding leaves of a step",
        .layer = 6,
        .stage = Stage::serving,
+       .scope = Scope::scheduler,
        .targets = {},
        .switch_on = [](Stack& s) { s.scheduler.chunking = engine::Chunking::on; }},
   };
@@ -110,17 +113,47 @@ Ladder cpu_ladder() {
   return with_serving(std::move(ladder));
 }
 
+/// What a competent first port does: products on CUDA cores, weights as they lie in the file, a
+/// kernel and a launch per operation, expanded experts, memory as malloc gives it.
+engine::EngineOptions first_port() {
+  return {.fusion = engine::Fusion::op_by_op,
+          .attention = engine::AttentionKind::naive,
+          .experts = ExpertWeightsKind::dequantised,
+          .kv = KvType::bf16,
+          .cuda = {.products = engine::ProductUnit::cuda_cores,
+                   .weight_layout = engine::WeightLayout::rows,
+                   .pipelines = engine::Pipelines::plain,
+                   .graphs = engine::Graphs::off,
+                   .dependent_launch = engine::DependentLaunch::off,
+                   .kv_layout = engine::KvLayout::contiguous,
+                   .host_memory = engine::HostMemory::pageable}};
+}
+
 Ladder cuda_ladder() {
   Ladder ladder{.backend = engine::Backend::cuda, .least_margin = 0.1, .layers = layer_names()};
-  ladder.baseline.engine = {.attention = engine::AttentionKind::naive,
-                            .experts = ExpertWeightsKind::dequantised,
-                            .kv = KvType::bf16,
-                            .cuda = {.pipelines = engine::Pipelines::plain,
-                                     .graphs = engine::Graphs::off,
-                                     .dependent_launch = engine::DependentLaunch::off}};
-  ladder.layers[1].absent = "this engine has no switch for it: products are always on tensor cores";
-  ladder.layers[2].absent = "this engine has no switch for it: weights are always shuffled at load";
+  ladder.baseline.engine = first_port();
   ladder.options = {
+      {.id = "tensor_cores",
+       .title = "products on tensor cores",
+       .layer = 1,
+       .targets = {"ch01:tf32_matmul"},
+       .switch_on = [](Stack& s) { s.engine.cuda.products = engine::ProductUnit::tensor_cores; }},
+      {.id = "pinned_memory",
+       .title = "a step's inputs and tokens in pinned memory",
+       .layer = 1,
+       .targets = {"ch06:managed_prefetch"},
+       .switch_on = [](Stack& s) { s.engine.cuda.host_memory = engine::HostMemory::pinned; }},
+      {.id = "weight_layout",
+       .title = "weights in the order in which tensor cores take them",
+       .layer = 2,
+       .targets = {"ch07:coalesced_copy", "ch07:vectorized_copy"},
+       .switch_on =
+           [](Stack& s) { s.engine.cuda.weight_layout = engine::WeightLayout::fragments; }},
+      {.id = "fused_layers",
+       .title = "operations fused into the products beside them",
+       .layer = 3,
+       .targets = {"ch06:shared_stencil"},
+       .switch_on = [](Stack& s) { s.engine.fusion = engine::Fusion::fused; }},
       {.id = "flash_attention",
        .title = "attention in one blocked pass",
        .layer = 3,
@@ -152,6 +185,12 @@ Ladder cuda_ladder() {
        .perplexity_percent = 2,
        .targets = {},
        .switch_on = [](Stack& s) { s.engine.kv = KvType::fp8; }},
+      {.id = "paged_kv",
+       .title = "pages handed out as sequences grow",
+       .layer = 6,
+       .stage = Stage::serving,
+       .targets = {},
+       .switch_on = [](Stack& s) { s.engine.cuda.kv_layout = engine::KvLayout::paged; }},
   };
   return with_serving(std::move(ladder));
 }
@@ -202,18 +241,10 @@ Stage Ladder::stage_of(int layer) const {
   return own.empty() ? Stage::engine : own.front()->stage;
 }
 
-int Ladder::last_engine_layer() const {
-  int last = 0;
-  for (const Option& option : options) {
-    if (option.stage == Stage::engine) last = std::max(last, option.layer);
-  }
-  return last;
-}
-
-OptionIds engine_options(const Ladder& ladder, const OptionIds& on) {
+OptionIds executor_options(const Ladder& ladder, const OptionIds& on) {
   OptionIds ids;
   for (const std::string& id : on) {
-    if (ladder.option(id).stage == Stage::engine) ids.insert(id);
+    if (ladder.option(id).scope == Scope::executor) ids.insert(id);
   }
   return ids;
 }

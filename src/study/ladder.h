@@ -10,8 +10,10 @@
 
 namespace gauntlet::study {
 
-/// Where an option works, and so what must be run to see it.
+/// What must be run to see an option: steps of the model, or requests that arrive over time.
 enum class Stage { engine, serving };
+/// What an option changes: the executor, or only what is asked of it.
+enum class Scope { executor, scheduler };
 
 using OptionIds = std::set<std::string>;
 
@@ -26,6 +28,7 @@ struct Option {
   std::string title;
   int layer = 0;
   Stage stage = Stage::engine;
+  Scope scope = Scope::executor;
   /// How far perplexity may move, in percent; 0: the same tokens must come out.
   double perplexity_percent = 0;
   std::vector<std::string> targets;  // of the catalogue, that show the technique alone
@@ -54,13 +57,11 @@ struct Ladder {
   OptionIds up_to(int layer) const;
   Stack stack(const OptionIds& on) const;
   Stage stage_of(int layer) const;
-  /// The last layer whose options are the engine's: what is above changes no kernel.
-  int last_engine_layer() const;
 };
 
 Ladder ladder_for(engine::Backend backend);
 
-/// Of those on, the engine's: stacks with the same ones run the same executor.
-OptionIds engine_options(const Ladder& ladder, const OptionIds& on);
+/// Of those on, the ones that change the executor: stacks with the same ones share it.
+OptionIds executor_options(const Ladder& ladder, const OptionIds& on);
 
 }  // namespace gauntlet::study

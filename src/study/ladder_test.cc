@@ -23,6 +23,8 @@ std::string written(const Stack& stack) {
         static_cast<int>(e.fusion), static_cast<int>(e.attention), static_cast<int>(e.experts),
         e.kv ? static_cast<int>(*e.kv) : -1, static_cast<int>(e.cuda.pipelines),
         static_cast<int>(e.cuda.graphs), static_cast<int>(e.cuda.dependent_launch),
+        static_cast<int>(e.cuda.products), static_cast<int>(e.cuda.weight_layout),
+        static_cast<int>(e.cuda.kv_layout), static_cast<int>(e.cuda.host_memory),
         static_cast<int>(s.batching), static_cast<int>(s.chunking),
         static_cast<int>(s.prefix_caching)}) {
     text += std::to_string(value) + " ";
@@ -108,11 +110,12 @@ TEST_P(Ladders, compare_a_layer_with_the_last_one_that_exists) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Ladders, testing::Values(Backend::cpu, Backend::cuda));
 
-TEST(Ladder, sets_engine_options_apart_from_those_of_serving) {
-  const Ladder ladder = ladder_for(Backend::cpu);
-  EXPECT_EQ(engine_options(ladder, {"simd", "prefix_cache"}), OptionIds{"simd"});
-  EXPECT_EQ(ladder.stage_of(6), Stage::serving);
-  EXPECT_EQ(ladder.last_engine_layer(), 5);
+TEST(Ladder, tells_what_changes_the_executor_from_what_is_asked_of_it) {
+  const Ladder cpu = ladder_for(Backend::cpu), cuda = ladder_for(Backend::cuda);
+  EXPECT_EQ(executor_options(cpu, {"simd", "prefix_cache"}), OptionIds{"simd"});
+  EXPECT_EQ(executor_options(cuda, {"paged_kv", "prefix_cache"}), OptionIds{"paged_kv"});
+  EXPECT_EQ(cpu.stage_of(6), Stage::serving);
+  EXPECT_EQ(cuda.stage_of(6), Stage::serving);
 }
 
 TEST(Ladder, sweeps_every_combination_of_the_lossy_layer) {

@@ -43,6 +43,8 @@ Room layer_room(const Sizes& sizes) {
   room.positions += sizes.verify_prompts * (sizes.verify_prompt_tokens + sizes.verify_tokens + 16);
   room.positions += sizes.score_window + 16;
   room.sequences += sizes.verify_prompts;
+  room.longest = std::max(
+      {room.longest, sizes.score_window + 1, sizes.verify_prompt_tokens + sizes.verify_tokens});
   return room;
 }
 
@@ -50,7 +52,8 @@ Room serve_room(const Sizes& sizes) {
   constexpr std::int64_t kMostRunning = 64;
   const std::int64_t longest =
       2 * sizes.mix.shared_tokens + sizes.mix.own_tokens[1] + sizes.mix.output_tokens[1] + 16;
-  return {.sequences = kMostRunning + 1, .positions = (kMostRunning + 1) * longest};
+  return {
+      .sequences = kMostRunning + 1, .positions = (kMostRunning + 1) * longest, .longest = longest};
 }
 
 /// One room for batches and prompts of every size, so that one executor serves them all.
@@ -62,7 +65,8 @@ Room sweep_room(const Sizes& sizes) {
   const Room prompts =
       DecodeBatch::room(2 * most(sizes.prompt_batches), most(sizes.prompt_lengths));
   return {.sequences = std::max(batches.sequences, prompts.sequences),
-          .positions = std::max(batches.positions, prompts.positions)};
+          .positions = std::max(batches.positions, prompts.positions),
+          .longest = std::max(batches.longest, prompts.longest)};
 }
 
 std::span<const std::int32_t> first_of(const Tokens& text, std::int64_t count) {
@@ -147,9 +151,10 @@ CellValue measure_saturation(Workbench& bench, const Sizes& sizes) {
   const auto executor = bench.executor(on, serve_room(sizes));
   if (!executor) return executor.error();
   const auto requests = plan_requests(sizes.mix, sizes.requests, 0, bench.text());
-  const auto& scheduler = bench.ladder().stack(on).scheduler;
-  if (const auto warm = serve(bench, **executor, scheduler, requests); !warm) return warm.error();
-  const auto outcome = serve(bench, **executor, scheduler, requests);
+  const Stack stack = bench.ladder().stack(on);
+  const ServeSide side{**executor, stack.scheduler};
+  if (const auto warm = serve(bench, side, requests); !warm) return warm.error();
+  const auto outcome = serve(bench, side, requests);
   if (!outcome) return outcome.error();
   return to_json(*outcome);
 }
@@ -171,13 +176,16 @@ CellValue measure_serve_duel(Workbench& bench, const Journal& journal, const Siz
   constexpr double kOverload = 1.5;
   const auto saturation = saturation_of(journal);
   if (!saturation) return saturation.error();
-  const auto executor = bench.executor(sides.b, serve_room(sizes));
-  if (!executor) return executor.error();
+  const auto on_a = bench.executor(sides.a, serve_room(sizes));
+  if (!on_a) return on_a.error();
+  const auto on_b = bench.executor(sides.b, serve_room(sizes));
+  if (!on_b) return on_b.error();
   const auto requests =
       plan_requests(sizes.mix, sizes.requests, kOverload * *saturation, bench.text());
   const Stack a = bench.ladder().stack(sides.a), b = bench.ladder().stack(sides.b);
-  const auto fought = serve_duel(bench, **executor, {a.scheduler, b.scheduler}, requests, seconds,
-                                 std::max(2, sizes.least_blocks / 2));
+  const auto fought =
+      serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
+                 {.seconds = seconds, .least_blocks = std::max(2, sizes.least_blocks / 2)});
   if (!fought) return fought.error();
   return to_json(*fought);
 }
@@ -252,7 +260,8 @@ CellValue measure_load(Workbench& bench, const Journal& journal, const Sizes& si
   const double per_second = of_saturation * *saturation;
   const auto count = std::clamp(static_cast<std::int64_t>(per_second * seconds), sizes.requests / 2,
                                 std::int64_t{4096});
-  const auto outcome = serve(bench, **executor, bench.ladder().stack(on).scheduler,
+  const Stack stack = bench.ladder().stack(on);
+  const auto outcome = serve(bench, {**executor, stack.scheduler},
                              plan_requests(sizes.mix, count, per_second, bench.text()));
   if (!outcome) return outcome.error();
   json value = to_json(*outcome);

@@ -139,7 +139,7 @@ json layer_to_json(const StudyFacts& facts, const Journal& journal, int layer) {
   return entry;
 }
 
-/// Lines of the plan that differ between two stacks beside the one that the option is about.
+/// Lines of the plan without an option that differ from the whole stack's.
 std::vector<std::string> changed_lines(const json& duel) {
   std::vector<std::string> lines;
   if (!duel.contains("a") || !duel.at("a").contains("plan")) return lines;
@@ -193,11 +193,10 @@ json leave_one_out_to_json(const StudyFacts& facts, const Journal& journal, cons
                       .layer = option.layer,
                       .layer_gain = estimate_from_json(layer.at("gain").at("ratio")),
                       .others = {},
-                      .companions = {}};
+                      .plan_without = plan};
       for (const Option* other : facts.ladder.options_of(option.layer)) {
         if (other->id != option.id) company.others.push_back(other->id);
       }
-      if (plan.size() > 1) company.companions = plan;
       const SignCheck sign = check_sign(company);
       entry["agrees"] = sign.agrees;
       entry["sentence"] = sign.sentence;

@@ -55,8 +55,8 @@ SignCheck check_sign(const Company& company) {
     why = fmt::format("what came after it changed its worth, from {} to {}",
                       interval(company.layer_gain), interval(company.worth));
   }
-  if (!company.companions.empty()) {
-    why += fmt::format("; switching it off also changed {}", in_words(company.companions));
+  if (!company.plan_without.empty()) {
+    why += fmt::format("; without it the plan reads {}", in_words(company.plan_without));
   }
   return {false,
           fmt::format("{} in its layer, {} in company: {}", words_of(layer), words_of(alone), why)};

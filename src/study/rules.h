@@ -21,9 +21,9 @@ struct Company {
   std::string option;
   lab::Estimate worth;  // full stack over the stack without it
   int layer = 0;
-  lab::Estimate layer_gain;             // over the layer before
-  std::vector<std::string> others;      // options of the same layer
-  std::vector<std::string> companions;  // lines of the plan that changed along with it
+  lab::Estimate layer_gain;               // over the layer before
+  std::vector<std::string> others;        // options of the same layer
+  std::vector<std::string> plan_without;  // lines of the plan that changed with it
 };
 struct SignCheck {
   bool agrees = true;

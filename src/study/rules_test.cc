@@ -33,15 +33,15 @@ TEST(SignChecks, blame_the_options_that_came_along) {
   EXPECT_THAT(sign.sentence, HasSubstr("layer 3 also brought fused"));
 }
 
-TEST(SignChecks, name_what_changed_along_with_an_option) {
+TEST(SignChecks, show_the_plan_without_the_option) {
   const auto sign = check_sign({.option = "mxfp4",
                                 .worth = {1, 0.9, 1.1},
                                 .layer = 5,
                                 .layer_gain = {1.5, 1.4, 1.6},
-                                .companions = {"experts: bf16 x bf16"}});
+                                .plan_without = {"experts: bf16 x bf16"}});
   EXPECT_FALSE(sign.agrees);
   EXPECT_THAT(sign.sentence, HasSubstr("one of the two intervals holds 1"));
-  EXPECT_THAT(sign.sentence, HasSubstr("also changed experts: bf16 x bf16"));
+  EXPECT_THAT(sign.sentence, HasSubstr("without it the plan reads experts: bf16 x bf16"));
 }
 
 TEST(SignChecks, say_when_later_layers_turned_a_gain_into_a_loss) {

@@ -10,7 +10,6 @@
 #include "core/check.h"
 #include "core/random.h"
 #include "engine/service.h"
-#include "study/duel.h"
 
 namespace gauntlet::study {
 namespace {
@@ -19,16 +18,14 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kSeed = 0x5EED0F5E12F1CE00;
-constexpr int kMostBlocks = 12;
 
 /// One run of the service, fed by the clock.
 class Feed {
  public:
-  Feed(const Workbench& bench, engine::Executor& executor, const engine::SchedulerConfig& scheduler,
-       const std::vector<PlannedRequest>& requests)
+  Feed(const Workbench& bench, const ServeSide& side, const std::vector<PlannedRequest>& requests)
       : bench_(bench),
         requests_(requests),
-        service_(executor, {.scheduler = scheduler}),
+        service_(side.executor, {.scheduler = side.scheduler}),
         last_token_s_(requests.size()) {}
 
   Expected<ServeOutcome> run() {
@@ -138,10 +135,9 @@ std::vector<PlannedRequest> plan_requests(const RequestMix& mix, std::int64_t co
   return requests;
 }
 
-Expected<ServeOutcome> serve(const Workbench& bench, engine::Executor& executor,
-                             const engine::SchedulerConfig& scheduler,
+Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
                              const std::vector<PlannedRequest>& requests) {
-  return Feed(bench, executor, scheduler, requests).run();
+  return Feed(bench, side, requests).run();
 }
 
 double percentile(std::vector<double> values, double part) {
@@ -151,22 +147,22 @@ double percentile(std::vector<double> values, double part) {
   return values[static_cast<std::size_t>(std::lround(part * last))];
 }
 
-Expected<ServeDuel> serve_duel(const Workbench& bench, engine::Executor& executor,
-                               const ServeSides& sides, const std::vector<PlannedRequest>& requests,
-                               double seconds, int least_blocks) {
+Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
+                               const std::vector<PlannedRequest>& requests,
+                               const DuelBudget& budget) {
   ServeDuel result{
       .metrics = {{"makespan", {}}, {"first_token_p50", {}}, {"between_tokens_p95", {}}},
       .a = {},
       .b = {}};
   const auto start = Clock::now();
-  for (int round = 0; round < kMostBlocks; ++round) {
+  for (int round = 0; round < budget.most_blocks; ++round) {
     const double passed = std::chrono::duration<double>(Clock::now() - start).count();
-    if (round >= least_blocks && passed > seconds) break;
+    if (round >= budget.least_blocks && passed > budget.seconds) break;
     for (auto& metric : result.metrics) metric.blocks.emplace_back();
     constexpr std::array kOrder = {0, 1, 1, 0};
     int seen[2] = {0, 0};
     for (const int side : kOrder) {
-      auto outcome = serve(bench, executor, side == 0 ? sides.a : sides.b, requests);
+      auto outcome = serve(bench, side == 0 ? sides.a : sides.b, requests);
       if (!outcome) return outcome.error();
       const double ms[] = {1e3 * outcome->seconds, percentile(outcome->first_token_ms, 0.5),
                            percentile(outcome->between_token_ms, 0.95)};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lab/statistics.h"
+#include "study/duel.h"
 #include "study/workbench.h"
 
 namespace gauntlet::study {
@@ -38,14 +39,19 @@ struct ServeOutcome {
   double mean_queue = 0;                 // requests waiting, over the steps
   std::int64_t max_queue = 0;
 };
-Expected<ServeOutcome> serve(const Workbench& bench, engine::Executor& executor,
-                             const engine::SchedulerConfig& scheduler,
+Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
                              const std::vector<PlannedRequest>& requests);
 
 double percentile(std::vector<double> values, double part);
 
-/// The same requests under two policies in turns, on one executor. Metrics, lower being better:
-/// makespan, first_token_p50, between_tokens_p95.
+/// Who serves, and by which policy.
+struct ServeSide {
+  engine::Executor& executor;
+  const engine::SchedulerConfig& scheduler;
+};
+
+/// The same requests on two sides in turns. Metrics, lower being better: makespan, first_token_p50,
+/// between_tokens_p95.
 struct ServeDuel {
   struct Metric {
     const char* name;
@@ -55,12 +61,11 @@ struct ServeDuel {
   ServeOutcome a, b;  // the last of each
 };
 struct ServeSides {
-  const engine::SchedulerConfig& a;
-  const engine::SchedulerConfig& b;
+  ServeSide a, b;
 };
-Expected<ServeDuel> serve_duel(const Workbench& bench, engine::Executor& executor,
-                               const ServeSides& sides, const std::vector<PlannedRequest>& requests,
-                               double seconds, int least_blocks);
+Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
+                               const std::vector<PlannedRequest>& requests,
+                               const DuelBudget& budget);
 
 nlohmann::json to_json(const ServeOutcome& outcome);
 nlohmann::json to_json(const ServeDuel& duel);

@@ -23,9 +23,9 @@ Limits Workbench::limits(const engine::Executor& executor) const {
 
 Expected<std::shared_ptr<engine::Executor>> Workbench::executor(const OptionIds& on,
                                                                 const Room& room) {
-  const OptionIds wanted = engine_options(ladder(), on);
+  const OptionIds wanted = executor_options(ladder(), on);
   const auto found = std::ranges::find_if(
-      kept_, [&](const Kept& kept) { return kept.engine == wanted && kept.room == room; });
+      kept_, [&](const Kept& kept) { return kept.options == wanted && kept.room == room; });
   if (found != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, found);
     return kept_.front().executor;
@@ -44,6 +44,7 @@ Expected<std::unique_ptr<engine::Executor>> Workbench::make(const Stack& stack,
                                       {.options = stack.engine,
                                        .max_sequences = room.sequences,
                                        .max_tokens = room.positions,
+                                       .max_sequence_tokens = room.longest,
                                        .max_batch_tokens = step_tokens(ladder().backend),
                                        .gpu_memory = config_.gpu_memory});
   }

@@ -20,6 +20,7 @@ namespace gauntlet::study {
 struct Room {
   std::int64_t sequences = 2;
   std::int64_t positions = 0;  // of all of them
+  std::int64_t longest = 0;    // of one, where KV is contiguous; 0: an equal share
 
   friend bool operator==(const Room&, const Room&) = default;
 };
@@ -50,14 +51,14 @@ class Workbench {
   /// Empty rates without ceilings.
   Limits limits(const engine::Executor& executor) const;
 
-  /// With the engine's options of `on`. An error where it does not fit this machine.
+  /// With those options of `on` that change it. An error where it does not fit this machine.
   Expected<std::shared_ptr<engine::Executor>> executor(const OptionIds& on, const Room& room);
   /// Lets go of all that are kept.
   void clear() { kept_.clear(); }
 
  private:
   struct Kept {
-    OptionIds engine;
+    OptionIds options;
     Room room;
     std::shared_ptr<engine::Executor> executor;
   };

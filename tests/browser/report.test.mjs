@@ -3,26 +3,13 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import {after, before, test} from "node:test";
 import {pathToFileURL} from "node:url";
-import {chromium} from "playwright-core";
+import {inkOf, launch, overflowOf} from "./browser.mjs";
 
 const folder = path.resolve(process.env.REPORT_FOLDER ?? ".");
-const flags = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 let browser;
 
 before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: flags,
-  });
+  browser = await launch();
 });
 after(() => browser?.close());
 
@@ -80,14 +67,7 @@ test("report draws every section, both headlines and all results", () =>
 
 test("report puts ink on every canvas", () =>
   withReport({}, async (page) => {
-    const drawn = await page.locator("canvas").evaluateAll((canvases) =>
-      canvases.map((canvas) => {
-        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        let count = 0;
-        for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
-        return count;
-      }),
-    );
+    const drawn = await inkOf(page.locator("canvas"));
     for (const count of drawn) assert.ok(count > 2000, `only ${count} pixels drawn`);
   }));
 
@@ -208,7 +188,7 @@ test("light and dark differ, by preference and by the button", async () => {
 
 test("phone of 360 pixels needs no sideways scroll, also with every row open", () =>
   withReport({width: 360}, async (page) => {
-    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const overflow = () => overflowOf(page);
     assert.ok((await overflow()) <= 0, `page is ${await overflow()} pixels too wide`);
     await page.click("text=Open all");
     assert.ok((await overflow()) <= 0, `page is ${await overflow()} pixels too wide with rows open`);

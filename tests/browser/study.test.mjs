@@ -4,19 +4,14 @@ import {readFileSync} from "node:fs";
 import path from "node:path";
 import {after, before, test} from "node:test";
 import {pathToFileURL} from "node:url";
-import {chromium} from "playwright-core";
+import {inkOf, launch, overflowOf} from "./browser.mjs";
 
 const folder = path.resolve(process.env.REPORT_FOLDER ?? ".");
 const results = JSON.parse(readFileSync(path.join(folder, "results.json"), "utf8"));
-const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
 let browser;
 
 before(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: flags,
-  });
+  browser = await launch();
 });
 after(() => browser?.close());
 
@@ -56,14 +51,14 @@ test("study draws every section and a rung per layer", () =>
     assert.equal(await page.locator(".rung:not(.heads)").count(), results.layers.length);
     assert.equal(await page.locator(".findings li").count(), results.findings.length);
     assert.equal(await page.locator(".worth .row").count(), results.leave_one_out.length);
-    assert.equal(await page.locator(".heat td.gap").count() > 0, true);
+    assert.equal((await page.locator(".heat td.gap").count()) > 0, true);
   }));
 
 test("study shows the numbers of results.json", () =>
   withStudy({}, async (page) => {
-    const shown = await page.locator(".figures-table tbody tr").evaluateAll((rows) =>
-      rows.map((row) => [...row.children].map((cell) => cell.textContent)),
-    );
+    const shown = await page
+      .locator(".figures-table tbody tr")
+      .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
     const layers = results.layers.filter((layer) => layer.figures);
     assert.equal(shown.length, layers.length);
     layers.forEach((layer, i) => {
@@ -72,7 +67,10 @@ test("study shows the numbers of results.json", () =>
       const decodes = layer.figures.filter((figure) => figure.name !== "prompt");
       decodes.forEach((figure, j) => {
         const value = parseFloat(shown[i][3 + j].replaceAll(",", ""));
-        assert.ok(Math.abs(value / figure.tok_s.median - 1) < 0.006, `${shown[i][3 + j]} ${figure.tok_s.median}`);
+        assert.ok(
+          Math.abs(value / figure.tok_s.median - 1) < 0.006,
+          `${shown[i][3 + j]} ${figure.tok_s.median}`,
+        );
       });
     });
     const gains = await page.locator(".rung:not(.heads) .out b").allTextContents();
@@ -84,14 +82,7 @@ test("study shows the numbers of results.json", () =>
 test("study puts ink on every canvas, in both themes", async () => {
   for (const colorScheme of ["light", "dark"]) {
     await withStudy({colorScheme}, async (page) => {
-      const drawn = await page.locator("canvas").evaluateAll((canvases) =>
-        canvases.map((canvas) => {
-          const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-          let count = 0;
-          for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
-          return count;
-        }),
-      );
+      const drawn = await inkOf(page.locator("canvas"));
       assert.ok(drawn.length >= 8, `${drawn.length} canvases`);
       for (const count of drawn) assert.ok(count > 1000, `only ${count} pixels drawn`);
     });
@@ -101,11 +92,7 @@ test("study puts ink on every canvas, in both themes", async () => {
 test("study fits a phone, a tablet and a desk", async () => {
   for (const width of [360, 768, 1280, 1920]) {
     await withStudy({width}, async (page) => {
-      const [scroll, client] = await page.evaluate(() => [
-        document.documentElement.scrollWidth,
-        document.documentElement.clientWidth,
-      ]);
-      assert.ok(scroll <= client, `${scroll} > ${client} at ${width}`);
+      assert.ok((await overflowOf(page)) <= 0, `too wide at ${width}`);
     });
   }
 });

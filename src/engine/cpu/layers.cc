@@ -183,10 +183,14 @@ void Layers::route(std::int64_t first, std::int64_t count, const PackedLayer& la
   }
 }
 
-void Layers::count_experts(const PackedLayer& layer, const Routing& routing, int worker) {
+void Layers::count_experts(std::int64_t index, const Routing& routing, int worker) {
   if (worker != 0) return;
+  const PackedLayer& layer = machine_.model.layers[index];
+  std::int64_t* tokens = buffers_.expert_tokens.data() + index * machine_.model.config.num_experts;
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
-    if (routing.first_slot[e + 1] == routing.first_slot[e]) continue;
+    const std::int64_t count = routing.first_slot[e + 1] - routing.first_slot[e];
+    if (count == 0) continue;
+    tokens[e] += count;
     expert_bytes_ += layer.experts[e].gate_up.bytes() + layer.experts[e].down.bytes();
     ++active_experts_;
   }

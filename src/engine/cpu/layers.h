@@ -40,7 +40,7 @@ class Layers {
                    const Rows& normed, int worker);
   void route(std::int64_t first, std::int64_t count, const PackedLayer& layer, const Rows& normed,
              float* logits, std::int32_t* chosen, float* weights) const;
-  void count_experts(const PackedLayer& layer, const Routing& routing, int worker);
+  void count_experts(std::int64_t layer, const Routing& routing, int worker);
 
   /// What is watched happens once.
   bool repeats() const {

@@ -70,7 +70,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
   show_routing(index, worker);
   group_by_expert(chosen, weights, tokens, config.experts_per_token, config.num_experts,
                   own.routing);
-  count_experts(layer, own.routing, worker);
+  count_experts(index, own.routing, worker);
   fused_experts(layer, own.routing, normed, worker);
 }
 

@@ -86,7 +86,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   show_routing(index, worker);
   group_by_expert(buffers_.chosen.data(), buffers_.chosen_weights.data(), tokens,
                   config.experts_per_token, config.num_experts, own.routing);
-  count_experts(layer, own.routing, worker);
+  count_experts(index, own.routing, worker);
   const Routing& routing = own.routing;
   const auto each_expert = [&](auto&& body) {
     for (std::size_t e = 0; e < layer.experts.size(); ++e) {

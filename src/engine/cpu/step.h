@@ -56,6 +56,7 @@ struct Buffers {
   HostArray<float> router;           // [tokens, experts rounded up to 16]
   std::vector<std::int32_t> chosen;  // [tokens, experts_per_token]
   std::vector<float> chosen_weights;
+  std::vector<std::int64_t> expert_tokens;  // [layers, experts]: of all steps, worker 0's to write
 
   /// What a worker keeps to itself: small steps are cheaper to repeat than to share.
   struct Private {

@@ -30,6 +30,12 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(permuted, slots * stride(config.hidden));
   place(activated, slots * stride(config.intermediate));
   place(experts, slots * config.hidden);
+  if (sizes.fusion == Fusion::op_by_op) {
+    place(projected, tokens * config.hidden);
+    place(unrounded, tokens * config.hidden);
+    place(router_logits, tokens * config.num_experts);
+    place(gate_up, slots * 2 * config.intermediate);
+  }
   place(final_rows, kLogitRows * stride(config.hidden));
   place(logits, kLogitRows * config.vocab);
   place(draw_weights, kLogitRows * config.vocab);

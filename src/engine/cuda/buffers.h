@@ -4,6 +4,7 @@
 
 #include "core/cuda/memory.h"
 #include "engine/cuda/step_inputs.h"
+#include "engine/options.h"
 #include "kernels/cuda/sample.h"
 #include "model/config.h"
 
@@ -16,6 +17,7 @@ struct BufferSizes {
   std::int64_t tokens = 0;           // of one step
   std::int64_t sequences = 0;        // of one step
   std::int64_t attention_bytes = 0;  // scratch of the attention kernels
+  Fusion fusion = Fusion::fused;     // op by op, what passes between operations lies in memory
 };
 
 struct Buffers {
@@ -42,7 +44,11 @@ struct Buffers {
   std::int32_t* routed = nullptr;               // blocks of the router that finished
   __nv_bfloat16* permuted = nullptr;            // [slots, stride(hidden)]
   __nv_bfloat16* activated = nullptr;           // [slots, stride(intermediate)]
-  float* experts = nullptr;                     // [slots, hidden], by token and rank
+  float* experts = nullptr;                     // [slots, hidden], by token and rank; or by slot
+  float* projected = nullptr;                   // [tokens, hidden], op by op: what o gave
+  float* unrounded = nullptr;                   // [tokens, hidden], op by op: what the router reads
+  float* router_logits = nullptr;               // [tokens, num_experts], op by op
+  float* gate_up = nullptr;                     // [slots, 2 * intermediate], op by op
   __nv_bfloat16* final_rows = nullptr;          // [kLogitRows, stride(hidden)]
   float* logits = nullptr;                      // [kLogitRows, vocab]
   float* draw_weights = nullptr;                // the same

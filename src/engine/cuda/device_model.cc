@@ -13,6 +13,7 @@ namespace {
 
 using kernels::cuda::FragmentMatrix;
 using kernels::cuda::kBlockRows;
+using kernels::cuda::PlainMatrix;
 using kernels::cuda::RowOrder;
 using kernels::cuda::WeightFormat;
 using model::Matrix;
@@ -32,7 +33,7 @@ std::vector<float> joined(std::initializer_list<const model::Vector*> parts) {
   return all;
 }
 
-/// Biases of gates and ups in the order of paired rows.
+/// Biases of gates and ups in the order of paired rows: eight of the ones, eight of the others.
 std::vector<float> paired(const model::Vector& gate, const model::Vector& up) {
   std::vector<float> all;
   for (std::size_t first = 0; first < gate.size(); first += 8) {
@@ -43,10 +44,6 @@ std::vector<float> paired(const model::Vector& gate, const model::Vector& up) {
     }
   }
   return all;
-}
-
-void pad_rows(std::vector<float>& values) {
-  values.resize((values.size() + kBlockRows - 1) / kBlockRows * kBlockRows, 0.0f);
 }
 
 /// Lays the model out in one stretch of memory: run once to measure, once more to fill.
@@ -66,7 +63,7 @@ class Builder {
       layer(weights_.layers[l], into.layers[l]);
     }
     into.final_norm = numbers(weights_.final_norm);
-    into.lm_head = matrix({&weights_.lm_head}, RowOrder::plain, 1);
+    into.lm_head = matrices({{&weights_.lm_head}}, RowOrder::plain);
     into.rope = rope();
   }
 
@@ -84,32 +81,66 @@ class Builder {
   }
 
   const __nv_bfloat16* rows(const Matrix& from) {
-    auto* at = reinterpret_cast<__nv_bfloat16*>(take(from.rows * from.cols * 2));
-    if (uploader_ != nullptr) uploader_->rows(from, at);
-    return at;
+    const PlainMatrix made{.rows = from.rows, .cols = from.cols};
+    std::uint8_t* at = take(made.data_bytes());
+    if (uploader_ != nullptr) uploader_->plain({&from}, made, at, nullptr);
+    return reinterpret_cast<const __nv_bfloat16*>(at);
   }
 
-  /// `count` matrices of one shape may follow one another; this is the first of them, or the next.
-  FragmentMatrix matrix(std::vector<const Matrix*> sources, RowOrder order, int count) {
-    FragmentMatrix made{.format = format_of(*sources[0], plan_), .cols = sources[0]->cols};
-    for (const Matrix* source : sources) made.rows += source->rows;
-    std::uint8_t* at = count > 0 ? take(made.bytes() * count) : next_;
-    next_ = at + made.bytes();
-    made.data = at;
-    if (uploader_ != nullptr) uploader_->matrix(sources, order, made, at);
-    return made;
+  using Sources = Uploader::Sources;
+
+  /// One matrix of each group of sources, all of one shape, one behind the other.
+  DeviceMatrix matrices(const std::vector<Sources>& groups, RowOrder order) {
+    std::int64_t rows = 0;
+    for (const Matrix* source : groups[0]) rows += source->rows;
+    const WeightFormat format = format_of(*groups[0][0], plan_);
+    const std::int64_t cols = groups[0][0]->cols;
+    return plan_.variants.weight_layout == WeightLayout::rows
+               ? DeviceMatrix{plain(groups, {.format = format, .rows = rows, .cols = cols})}
+               : DeviceMatrix{
+                     fragments(groups, order, {.format = format, .rows = rows, .cols = cols})};
+  }
+
+  FragmentMatrix fragments(const std::vector<Sources>& groups, RowOrder order,
+                           FragmentMatrix shape) {
+    std::uint8_t* const at = take(shape.bytes() * std::ssize(groups));
+    shape.data = at;
+    for (std::size_t g = 0; g < groups.size() && uploader_ != nullptr; ++g) {
+      uploader_->fragments(groups[g], order, shape,
+                           at + static_cast<std::int64_t>(g) * shape.bytes());
+    }
+    return shape;
+  }
+
+  PlainMatrix plain(const std::vector<Sources>& groups, PlainMatrix shape) {
+    std::uint8_t* const at = take(shape.data_bytes() * std::ssize(groups));
+    std::uint8_t* const scales = take(shape.scale_bytes() * std::ssize(groups));
+    shape.data = at;
+    shape.scales = scales;
+    for (std::size_t g = 0; g < groups.size() && uploader_ != nullptr; ++g) {
+      const auto number = static_cast<std::int64_t>(g);
+      uploader_->plain(groups[g], shape, at + number * shape.data_bytes(),
+                       scales + number * shape.scale_bytes());
+    }
+    return shape;
+  }
+
+  /// Biases are padded as rows are.
+  void pad(std::vector<float>& values) const {
+    if (plan_.variants.weight_layout == WeightLayout::rows) return;
+    values.resize((values.size() + kBlockRows - 1) / kBlockRows * kBlockRows, 0.0f);
+  }
+  const float* bias(std::vector<float> values) {
+    pad(values);
+    return numbers(values);
   }
 
   void layer(const model::LayerWeights& from, DeviceLayer& to) {
     to.attention_norm = numbers(from.attention_norm);
-    to.qkv = matrix({&from.q, &from.k, &from.v}, RowOrder::plain, 1);
-    auto qkv_bias = joined({&from.q_bias, &from.k_bias, &from.v_bias});
-    pad_rows(qkv_bias);
-    to.qkv_bias = numbers(qkv_bias);
-    to.o = matrix({&from.o}, RowOrder::plain, 1);
-    auto o_bias = from.o_bias;
-    pad_rows(o_bias);
-    to.o_bias = numbers(o_bias);
+    to.qkv = matrices({{&from.q, &from.k, &from.v}}, RowOrder::plain);
+    to.qkv_bias = bias(joined({&from.q_bias, &from.k_bias, &from.v_bias}));
+    to.o = matrices({{&from.o}}, RowOrder::plain);
+    to.o_bias = bias(from.o_bias);
     to.sinks = numbers(from.sinks);
     to.mlp_norm = numbers(from.mlp_norm);
     to.router = rows(from.router);
@@ -118,23 +149,24 @@ class Builder {
   }
 
   void experts(const std::vector<model::ExpertWeights>& from, DeviceLayer& to) {
-    const int count = static_cast<int>(from.size());
+    // Only the fused SwiGLU wants a gate and its up in one lane.
+    const RowOrder order = plan_.fusion == Fusion::fused ? RowOrder::paired : RowOrder::plain;
+    std::vector<Sources> gate_up, down;
     std::vector<float> gate_up_bias, down_bias;
-    for (int e = 0; e < count; ++e) {
-      const FragmentMatrix made =
-          matrix({&from[e].gate, &from[e].up}, RowOrder::paired, e == 0 ? count : 0);
-      if (e == 0) to.gate_up = made;
-      auto bias = paired(from[e].gate_bias, from[e].up_bias);
-      pad_rows(bias);
-      gate_up_bias.insert(gate_up_bias.end(), bias.begin(), bias.end());
+    const auto append = [&](std::vector<float>& all, std::vector<float> own) {
+      pad(own);
+      all.insert(all.end(), own.begin(), own.end());
+    };
+    for (const model::ExpertWeights& expert : from) {
+      gate_up.push_back({&expert.gate, &expert.up});
+      append(gate_up_bias, order == RowOrder::paired
+                               ? paired(expert.gate_bias, expert.up_bias)
+                               : joined({&expert.gate_bias, &expert.up_bias}));
+      down.push_back({&expert.down});
+      append(down_bias, expert.down_bias);
     }
-    for (int e = 0; e < count; ++e) {
-      const FragmentMatrix made = matrix({&from[e].down}, RowOrder::plain, e == 0 ? count : 0);
-      if (e == 0) to.down = made;
-      auto bias = from[e].down_bias;
-      pad_rows(bias);
-      down_bias.insert(down_bias.end(), bias.begin(), bias.end());
-    }
+    to.gate_up = matrices(gate_up, order);
+    to.down = matrices(down, RowOrder::plain);
     to.gate_up_bias = numbers(gate_up_bias);
     to.down_bias = numbers(down_bias);
   }
@@ -161,11 +193,16 @@ class Builder {
   const CudaPlan& plan_;
   std::uint8_t* base_;
   Uploader* uploader_;  // null: only measured
-  std::uint8_t* next_ = nullptr;
   std::int64_t bytes_ = 0;
 };
 
 }  // namespace
+
+std::int64_t DeviceMatrix::bytes() const {
+  const auto* plain = std::get_if<PlainMatrix>(&layout);
+  return plain != nullptr ? plain->data_bytes() + plain->scale_bytes()
+                          : std::get<FragmentMatrix>(layout).bytes();
+}
 
 std::int64_t device_model_bytes(const model::ModelWeights& weights, const CudaPlan& plan) {
   DeviceModel ignored;

@@ -4,30 +4,42 @@
 #include <vector_types.h>
 
 #include <functional>
+#include <variant>
 #include <vector>
 
 #include "core/cuda/memory.h"
 #include "engine/options.h"
 #include "kernels/cuda/fragments.h"
+#include "kernels/cuda/plain_matrix.h"
 #include "model/weights.h"
 
 struct __nv_bfloat16;
 
 namespace gauntlet::engine {
 
+/// In the layout of the plan. Of experts: the first one's, the others follow.
+struct DeviceMatrix {
+  std::variant<kernels::cuda::FragmentMatrix, kernels::cuda::PlainMatrix> layout;
+
+  std::int64_t rows() const {
+    return std::visit([](const auto& matrix) { return matrix.rows; }, layout);
+  }
+  std::int64_t bytes() const;
+};
+
 struct DeviceLayer {
   const float* attention_norm = nullptr;
-  kernels::cuda::FragmentMatrix qkv;  // all queries, then keys, then values
+  DeviceMatrix qkv;  // all queries, then keys, then values
   const float* qkv_bias = nullptr;
-  kernels::cuda::FragmentMatrix o;
+  DeviceMatrix o;
   const float* o_bias = nullptr;
   const float* sinks = nullptr;
   const float* mlp_norm = nullptr;
   const __nv_bfloat16* router = nullptr;  // [experts, hidden]
   const float* router_bias = nullptr;
-  kernels::cuda::FragmentMatrix gate_up;  // of the first expert; rows in paired order
-  const float* gate_up_bias = nullptr;    // [experts, rows in the same order]
-  kernels::cuda::FragmentMatrix down;
+  DeviceMatrix gate_up;                 // rows in paired order where layers are fused
+  const float* gate_up_bias = nullptr;  // [experts, rows in the same order]
+  DeviceMatrix down;
   const float* down_bias = nullptr;
 };
 
@@ -37,7 +49,7 @@ struct DeviceModel {
   const __nv_bfloat16* embedding = nullptr;  // [vocab, hidden]
   std::vector<DeviceLayer> layers;
   const float* final_norm = nullptr;
-  kernels::cuda::FragmentMatrix lm_head;
+  DeviceMatrix lm_head;
   const float2* rope = nullptr;  // [max_positions, head_dim / 2] {cos, sin}
 };
 

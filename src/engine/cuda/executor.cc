@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
 #include <span>
 
 #include "core/check.h"
+#include "engine/cuda/decode_shapes.h"
 #include "engine/cuda/forward.h"
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/sizing.h"
@@ -15,14 +15,6 @@ namespace {
 
 using kernels::cuda::kPageTokens;
 using kernels::cuda::RowChoice;
-
-/// Batches up to here run at their own size; larger ones are padded to the next of kPadTo, so that
-/// few graphs serve them all.
-constexpr int kExactBatch = 16;
-constexpr int kPadTo = 8;
-/// Tables of decode steps are at least so wide, and then a power of two: a graph serves a sequence
-/// for long.
-constexpr int kLeastTablePages = 16;
 
 /// A token whose logits somebody wants.
 struct LogitRow {
@@ -49,11 +41,15 @@ class CudaExecutor final : public Executor {
         kv_(model_.config, pool, plan_.cuda->kv),
         sizes_(sizes),
         buffers_(model_.config, sizes),
-        inputs_(largest),
-        choices_(sizes.tokens * static_cast<std::int64_t>(sizeof(RowChoice))),
-        slots_(slot_bytes()),
+        inputs_(largest, variants().host_memory),
+        choices_(sizes.tokens * static_cast<std::int64_t>(sizeof(RowChoice)),
+                 variants().host_memory),
+        slots_(slot_bytes(), variants().host_memory),
+        expert_tokens_(
+            static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
         forward_(model_, *plan_.cuda, buffers_, sizes, kv_) {
     cuda_check(cudaDeviceSynchronize());
+    if (variants().graphs == Graphs::on) capture_ahead();
   }
 
   const model::ModelConfig& config() const override { return model_.config; }
@@ -62,6 +58,7 @@ class CudaExecutor final : public Executor {
   std::int64_t max_batch_tokens() const override { return sizes_.tokens; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
+  std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
   void watch(LayerProbe* probe) override { probe_ = probe; }
 
   Ticket submit(std::vector<BatchItem> items) override {
@@ -85,6 +82,11 @@ class CudaExecutor final : public Executor {
   }
 
  private:
+  const CudaOptions& variants() const { return plan_.cuda->variants; }
+  DecodeLimits decode_limits() const {
+    return {.sequences = static_cast<int>(sizes_.sequences),
+            .pages = static_cast<int>(pages_of(model_.config.max_positions))};
+  }
   std::int64_t slot_bytes() const {
     return model_.config.num_layers * (model_.config.num_experts + 1) *
            static_cast<std::int64_t>(sizeof(std::int32_t));
@@ -105,6 +107,12 @@ class CudaExecutor final : public Executor {
   void fill(const Part& part);
   void start(const Part& part);
   void finish(const Part& part);
+  /// Decode steps as the pool can hold them, while there is room for their graphs.
+  void capture_ahead();
+  /// What a graph holds: a whole step. Copies from and to pageable memory stay outside of it.
+  void launch(const StepShape& shape, cudaStream_t stream);
+  void bring_results(const StepShape& shape, cudaStream_t stream);
+  void count_experts();
 
   const Plan plan_;
   CudaStream stream_;
@@ -114,8 +122,9 @@ class CudaExecutor final : public Executor {
   BufferSizes sizes_;
   Buffers buffers_;
   StepInputs inputs_;
-  PinnedMemory choices_;
-  PinnedMemory slots_;  // a copy of the step's first_slot
+  HostBuffer choices_;
+  HostBuffer slots_;                         // a copy of the step's first_slot
+  std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
   Forward forward_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;
@@ -130,7 +139,7 @@ class CudaExecutor final : public Executor {
 /// One part; where bits must not depend on the batch, single tokens and prompts apart.
 std::vector<Part> CudaExecutor::cut(const std::vector<BatchItem>& items) const {
   std::vector<Part> parts(1);
-  const bool apart = plan_.cuda->determinism == Determinism::per_request;
+  const bool apart = variants().determinism == Determinism::per_request;
   for (std::size_t i = 0; i < items.size(); ++i) {
     check(!items[i].tokens.empty(), "a batch item has no tokens");
     check(items[i].targets.empty() || items[i].targets.size() == items[i].tokens.size(),
@@ -175,13 +184,9 @@ void CudaExecutor::describe(Part& part) const {
   check(shape.tokens <= sizes_.tokens && shape.sequences <= sizes_.sequences,
         "a step has more tokens or sequences than the executor was made for");
   if (shape.max_query > 1) return;
-  // Of a decode step there should be few shapes.
-  const std::int64_t most = pages_of(model_.config.max_positions);
-  shape.table_stride = static_cast<int>(std::min<std::int64_t>(
-      most, std::bit_ceil(static_cast<unsigned>(std::max(pages, kLeastTablePages)))));
-  if (shape.tokens > kExactBatch && shape.logit_rows == shape.tokens) {
-    const int padded = (shape.tokens + kPadTo - 1) / kPadTo * kPadTo;
-    shape.tokens = static_cast<int>(std::min<std::int64_t>(padded, sizes_.sequences));
+  shape.table_stride = padded_table(pages, decode_limits());
+  if (shape.logit_rows == shape.tokens) {
+    shape.tokens = padded_batch(shape.tokens, decode_limits());
     shape.sequences = shape.logit_rows = shape.tokens;
   }
 }
@@ -249,28 +254,45 @@ void CudaExecutor::fill(const Part& part) {
   at.first_token[shape.sequences] = token;
 }
 
+void CudaExecutor::capture_ahead() {
+  const auto longest = static_cast<int>(pages_of(pool_.config().longest()));
+  for (const StepShape& shape : decode_shapes(decode_limits())) {
+    if (shape.table_stride > padded_table(longest, decode_limits())) break;
+    const auto work = [&](cudaStream_t stream) { launch(shape, stream); };
+    if (!graphs_.prepare(shape, stream_, work)) break;
+  }
+  stream_.wait();
+}
+
+void CudaExecutor::launch(const StepShape& shape, cudaStream_t stream) {
+  const bool pinned = variants().host_memory == HostMemory::pinned;
+  if (pinned) inputs_.upload(shape, stream);
+  forward_.run(shape, inputs_.on_device(shape), stream, probe_);
+  if (pinned) bring_results(shape, stream);
+}
+
+void CudaExecutor::bring_results(const StepShape& shape, cudaStream_t stream) {
+  cuda_check(cudaMemcpyAsync(slots_.data(), buffers_.first_slot,
+                             static_cast<std::size_t>(slot_bytes()), cudaMemcpyDeviceToHost,
+                             stream));
+  if (shape.logit_rows == 0) return;
+  cuda_check(cudaMemcpyAsync(choices_.data(), buffers_.choices,
+                             static_cast<std::size_t>(shape.logit_rows) * sizeof(RowChoice),
+                             cudaMemcpyDeviceToHost, stream));
+}
+
 void CudaExecutor::start(const Part& part) {
   fill(part);
   const StepShape& shape = part.shape;
   last_shape_ = shape;
-  const auto work = [&](cudaStream_t stream) {
-    inputs_.upload(shape, stream);
-    forward_.run(shape, inputs_.on_device(shape), stream, probe_);
-    cuda_check(cudaMemcpyAsync(slots_.data(), buffers_.first_slot,
-                               static_cast<std::size_t>(slot_bytes()), cudaMemcpyDeviceToHost,
-                               stream));
-    if (shape.logit_rows > 0) {
-      cuda_check(cudaMemcpyAsync(choices_.data(), buffers_.choices,
-                                 static_cast<std::size_t>(shape.logit_rows) * sizeof(RowChoice),
-                                 cudaMemcpyDeviceToHost, stream));
-    }
-  };
-  const bool decode = shape.max_query == 1;
-  if (plan_.cuda->graphs == Graphs::on && decode && probe_ == nullptr) {
-    graphs_.launch(shape, stream_, work);
+  const bool pageable = variants().host_memory == HostMemory::pageable;
+  if (pageable) inputs_.upload(shape, stream_);
+  if (variants().graphs == Graphs::on && shape.max_query == 1 && probe_ == nullptr) {
+    graphs_.launch(shape, stream_, [&](cudaStream_t stream) { launch(shape, stream); });
   } else {
-    work(stream_);
+    launch(shape, stream_);
   }
+  if (pageable) bring_results(shape, stream_);
 }
 
 void CudaExecutor::finish(const Part& part) {
@@ -297,6 +319,16 @@ void CudaExecutor::finish(const Part& part) {
                                vocab * sizeof(float), cudaMemcpyDeviceToHost, stream_));
   }
   stream_.wait();
+  count_experts();
+}
+
+void CudaExecutor::count_experts() {
+  const auto num_experts = static_cast<std::size_t>(model_.config.num_experts);
+  const auto* first = reinterpret_cast<const std::int32_t*>(slots_.data());
+  for (std::size_t i = 0; i < expert_tokens_.size(); ++i) {
+    const std::size_t at = i / num_experts * (num_experts + 1) + i % num_experts;
+    expert_tokens_[i] += first[at + 1] - first[at];
+  }
 }
 
 StepTraffic CudaExecutor::last_traffic() const {

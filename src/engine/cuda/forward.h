@@ -4,11 +4,9 @@
 #include "engine/cuda/buffers.h"
 #include "engine/cuda/device_model.h"
 #include "engine/cuda/kv_memory.h"
-#include "engine/cuda/step_inputs.h"
-#include "engine/layer_probe.h"
-#include "kernels/cuda/launch_how.h"
-#include "kernels/cuda/product.h"
-#include "kernels/cuda/wide_product.h"
+#include "engine/cuda/products.h"
+#include "engine/cuda/step.h"
+#include "kernels/cuda/router.h"
 
 namespace gauntlet::engine {
 
@@ -27,30 +25,27 @@ class Forward {
                                       std::int64_t sequences, std::int64_t max_context);
 
  private:
-  struct Step {
-    const StepShape& shape;
-    const StepPointers& inputs;
-    kernels::cuda::Launch how;
-    LayerProbe* probe = nullptr;  // null: nobody watches, nothing waits
-  };
-
+  bool is_fused() const { return plan_.fusion == Fusion::fused; }
   void layer(const Step& step, std::size_t index);
   void attention(const Step& step, std::size_t index);
+  void rotate_and_store(const Step& step, std::size_t index,
+                        const kernels::cuda::AttentionBatch& batch);
   void experts(const Step& step, std::size_t index);
+  /// From x to normed, chosen experts and their slots.
+  void route(const Step& step, std::size_t index);
+  void route_op_by_op(const Step& step, const kernels::cuda::Router& router);
   void logits(const Step& step);
   void show_routing(const Step& step, std::size_t index) const;
   void show_layer(const Step& step, std::size_t index) const;
-  /// `input` describes product.x to the wide kernel.
-  void product(const Step& step, const kernels::cuda::Product& product,
-               const kernels::cuda::WideInput& input);
-  bool takes_wide(const Step& step, const kernels::cuda::Product& product) const;
+  std::int32_t* first_slot(std::size_t index) const {
+    return buffers_.first_slot + static_cast<std::int64_t>(index) * (model_.config.num_experts + 1);
+  }
 
   const DeviceModel& model_;
   const CudaPlan& plan_;
   const Buffers& buffers_;
   const KvMemory& kv_;
-  bool wide_ = false;
-  kernels::cuda::WideInput normed_, attended_, permuted_, activated_, final_rows_;
+  Products products_;
 };
 
 }  // namespace gauntlet::engine

@@ -1,4 +1,5 @@
-// Captured steps, by shape: the first step of a shape is captured, later ones are replayed.
+// Captured steps, by shape: as many as a budget of memory holds are captured at start, others when
+// they first come; then they are replayed.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -13,9 +14,16 @@ namespace gauntlet::engine {
 
 class GraphCache {
  public:
+  using Work = std::function<void(cudaStream_t)>;
+
+  /// Of device memory, for the graphs captured ahead: one of two hundred kernels takes a megabyte
+  /// or two.
+  static constexpr std::int64_t kBudgetBytes = std::int64_t{256} << 20;
+
+  /// Captures `work` ahead of its first launch. False, with nothing done, once the budget is spent.
+  bool prepare(const StepShape& shape, cudaStream_t stream, const Work& work);
   /// Launches `work` as one graph.
-  void launch(const StepShape& shape, cudaStream_t stream,
-              const std::function<void(cudaStream_t)>& work);
+  void launch(const StepShape& shape, cudaStream_t stream, const Work& work);
   std::size_t size() const { return graphs_.size(); }
 
  private:
@@ -27,11 +35,13 @@ class GraphCache {
     Graph graph;
     std::uint64_t used = 0;
   };
-  /// A graph of two hundred kernels takes a megabyte or two on the device.
   static constexpr std::size_t kMostGraphs = 128;
+
+  Entry& capture(const StepShape& shape, cudaStream_t stream, const Work& work);
 
   std::map<StepShape, Entry> graphs_;
   std::uint64_t clock_ = 0;
+  std::int64_t free_at_first_ = 0;  // bytes of the device before anything was prepared
 };
 
 }  // namespace gauntlet::engine

@@ -1,5 +1,7 @@
 #include "engine/cuda/kv_memory.h"
 
+#include <cstdlib>
+
 namespace gauntlet::engine {
 namespace {
 
@@ -71,15 +73,27 @@ KvMemory::KvMemory(const model::ModelConfig& config, const KvPoolConfig& pool, K
 }
 
 void KvMemory::copy(std::span<const PageCopy> copies, cudaStream_t stream) const {
-  for (const PageCopy& copy : copies) {
+  for (std::size_t first = 0, end = 0; first < copies.size(); first = end) {
+    const PageCopy& copy = copies[first];
+    // Neighbours go to neighbours when a contiguous sequence is copied: one move for all of them.
+    for (end = first + 1; end < copies.size(); ++end) {
+      const auto further = static_cast<std::int32_t>(end - first);
+      const PageCopy& next = copies[end];
+      const bool apart = further < std::abs(copy.to - copy.from);  // else a move would overlap
+      if (!apart || next.group != copy.group || next.from != copy.from + further ||
+          next.to != copy.to + further) {
+        break;
+      }
+    }
+    const auto pages = static_cast<std::int64_t>(end - first);
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       if (groups_[l] != copy.group) continue;
       const kernels::cuda::KvCache& layer = layers_[l];
       const auto move = [&](void* base, std::int64_t bytes) {
         auto* memory = static_cast<std::uint8_t*>(base);
         cuda_check(cudaMemcpyAsync(memory + copy.to * bytes, memory + copy.from * bytes,
-                                   static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
-                                   stream));
+                                   static_cast<std::size_t>(pages * bytes),
+                                   cudaMemcpyDeviceToDevice, stream));
       };
       const std::int64_t rows = std::int64_t{layer.num_kv_heads} * kPageTokens;
       const std::int64_t elements = rows * kHeadDim * kv_element_bytes(layer.format);

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "engine/cuda/device_model.h"
 #include "engine/cuda/forward.h"
+#include "engine/cuda/graphs.h"
 #include "engine/cuda/kv_memory.h"
 
 namespace gauntlet::engine {
@@ -15,12 +16,7 @@ namespace {
 
 using kernels::cuda::kPageTokens;
 
-struct Gpu {
-  std::string name;
-  int num_sms = 0;
-};
-
-Expected<Gpu> find_gpu() {
+Expected<GpuTraits> find_gpu() {
   const GpuQuery query = query_gpus();
   if (query.gpus.empty()) return Error{query.reason};
   cudaDeviceProp properties{};
@@ -30,25 +26,9 @@ Expected<Gpu> find_gpu() {
     return Error{fmt::format("{} is sm_{}{}; the CUDA engine needs sm_80 or later", properties.name,
                              properties.major, properties.minor)};
   }
-  return Gpu{.name = properties.name, .num_sms = properties.multiProcessorCount};
-}
-
-Expected<CudaPlan> resolve_plan(const EngineOptions& options, const Gpu& gpu) {
-  if (options.kv == KvType::f32) {
-    return Error{"the CUDA engine keeps keys and values in bf16 or fp8, not f32",
-                 ErrorKind::wrong_use};
-  }
-  CudaPlan plan{.device = gpu.name,
-                .num_sms = gpu.num_sms,
-                .expert_weights = options.experts,
-                .attention = options.attention,
-                .kv = options.kv.value_or(KvType::bf16),
-                .pipelines = options.cuda.pipelines,
-                .graphs = options.cuda.graphs,
-                .dependent_launch = options.cuda.dependent_launch,
-                .determinism = options.cuda.determinism};
-  if (!kernels::cuda::wide_available()) plan.pipelines = Pipelines::plain;
-  return plan;
+  return GpuTraits{.name = properties.name,
+                   .num_sms = properties.multiProcessorCount,
+                   .has_bulk_copies = kernels::cuda::wide_available()};
 }
 
 Expected<void> check_shape(const model::ModelConfig& config) {
@@ -67,8 +47,25 @@ Expected<void> check_shape(const model::ModelConfig& config) {
 /// The pool for so many positions in all, and what it takes.
 std::int64_t size_pool(CudaSizing& sizing, const model::ModelConfig& shape,
                        const CudaExecutorConfig& config, std::int64_t positions) {
-  sizing.pool.full_pages = pages_of(positions) + config.max_sequences;
-  return KvMemory::bytes_for(shape, sizing.pool, sizing.plan.kv);
+  KvPoolConfig& pool = sizing.pool;
+  if (sizing.plan.variants.kv_layout == KvLayout::contiguous) {
+    pool.run_pages = std::max<std::int64_t>(1, pages_of(positions / config.max_sequences));
+    pool.full_pages = pool.sliding_pages = pool.run_pages * config.max_sequences;
+    sizing.plan.reserved_positions = pool.longest();
+  } else {
+    pool.full_pages = pages_of(positions) + config.max_sequences;
+    pool.sliding_pages = config.max_sequences * (pages_of(shape.sliding_window) + 2) +
+                         pages_of(config.max_batch_tokens);
+  }
+  return KvMemory::bytes_for(shape, pool, sizing.plan.kv);
+}
+
+/// Positions to hold in all; 0: what fits.
+std::int64_t wanted_positions(const CudaExecutorConfig& config) {
+  if (config.options.cuda.kv_layout == KvLayout::contiguous && config.max_sequence_tokens > 0) {
+    return config.max_sequence_tokens * config.max_sequences;
+  }
+  return config.max_tokens;
 }
 
 std::string bytes_text(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
@@ -85,30 +82,28 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
   const model::ModelConfig& shape = weights.config;
   const auto gpu = find_gpu();
   if (!gpu) return gpu.error();
-  const auto plan = resolve_plan(config.options, *gpu);
+  const auto plan = resolve(config.options, *gpu);
   if (!plan) return plan.error();
   if (const auto fits = check_shape(shape); !fits) return fits.error();
 
-  CudaSizing sizing{
-      .plan = *plan,
-      .buffers = {.tokens = std::max(config.max_batch_tokens, config.max_sequences),
-                  .sequences = config.max_sequences,
-                  .attention_bytes = Forward::attention_bytes(shape, *plan, config.max_sequences,
-                                                              shape.max_positions)},
-      .pool = {.page_tokens = kPageTokens,
-               .window = shape.sliding_window,
-               .sliding_pages = config.max_sequences * (pages_of(shape.sliding_window) + 2) +
-                                pages_of(config.max_batch_tokens)}};
+  CudaSizing sizing{.plan = *plan,
+                    .buffers = {.tokens = std::max(config.max_batch_tokens, config.max_sequences),
+                                .sequences = config.max_sequences,
+                                .attention_bytes = Forward::attention_bytes(
+                                    shape, *plan, config.max_sequences, shape.max_positions),
+                                .fusion = plan->fusion},
+                    .pool = {.page_tokens = kPageTokens, .window = shape.sliding_window}};
   std::size_t free_bytes = 0, all_bytes = 0;
   cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes));
   CudaMemory& memory = sizing.plan.memory;
   memory.free_bytes = static_cast<std::int64_t>(free_bytes);
   memory.weight_bytes = device_model_bytes(weights, *plan);
   memory.workspace_bytes = Buffers::bytes_for(shape, sizing.buffers);
+  if (plan->variants.graphs == Graphs::on) memory.workspace_bytes += GraphCache::kBudgetBytes;
   const auto usable =
       static_cast<std::int64_t>(static_cast<double>(free_bytes) * config.gpu_memory);
 
-  std::int64_t positions = config.max_tokens;
+  std::int64_t positions = wanted_positions(config);
   if (positions == 0) {
     constexpr std::int64_t kMany = 1 << 20;
     const std::int64_t least = size_pool(sizing, shape, config, 0);

@@ -55,11 +55,11 @@ StepPointers pointers(const StepShape& shape, std::uint8_t* base) {
 
 }  // namespace
 
-StepInputs::StepInputs(std::span<const StepShape> largest)
+StepInputs::StepInputs(std::span<const StepShape> largest, HostMemory host_memory)
     : capacity_bytes_(bytes_of(*std::max_element(
           largest.begin(), largest.end(),
           [](const auto& a, const auto& b) { return bytes_of(a) < bytes_of(b); }))),
-      host_(capacity_bytes_),
+      host_(capacity_bytes_, host_memory),
       device_(capacity_bytes_) {}
 
 StepPointers StepInputs::on_host(const StepShape& shape) const {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/cuda/memory.h"
+#include "engine/cuda/host_buffer.h"
 #include "engine/kv_pool.h"
 #include "kernels/cuda/kv_cache.h"
 #include "kernels/cuda/sample.h"
@@ -43,7 +44,7 @@ struct StepPointers {
 class StepInputs {
  public:
   /// Has room for each of these, and for what is smaller.
-  explicit StepInputs(std::span<const StepShape> largest);
+  StepInputs(std::span<const StepShape> largest, HostMemory host_memory);
 
   StepPointers on_host(const StepShape& shape) const;
   StepPointers on_device(const StepShape& shape) const;
@@ -51,7 +52,7 @@ class StepInputs {
 
  private:
   std::int64_t capacity_bytes_;
-  PinnedMemory host_;
+  HostBuffer host_;
   DeviceMemory device_;
 };
 

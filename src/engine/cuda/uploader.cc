@@ -14,6 +14,7 @@ namespace {
 
 using kernels::cuda::FragmentMatrix;
 using kernels::cuda::kBlockRows;
+using kernels::cuda::PlainMatrix;
 using kernels::cuda::RowOrder;
 using kernels::cuda::RowSource;
 using kernels::cuda::WeightFormat;
@@ -119,60 +120,61 @@ void Uploader::numbers(const std::vector<float>& values, float* to) {
   done(std::ssize(values) * 4);
 }
 
-void Uploader::rows(const Matrix& from, __nv_bfloat16* to) {
-  check(from.is_random() ? from.type == WeightType::bf16 : from.type != WeightType::mxfp4,
-        "row-major matrices are bf16");
-  const std::int64_t piece = std::max<std::int64_t>(1, kSlotBytes / (from.cols * 2) / 2);
-  for (std::int64_t first = 0; first < from.rows; first += piece) {
-    const std::int64_t count = std::min(piece, from.rows - first);
-    Slot& slot = next_slot();
-    std::int64_t offset = 0;
-    const RowSource source = stage(from, first, count, slot, offset);
-    send(slot, offset);
-    kernels::cuda::unpack_rows(
-        source, from.cols, model::random_bf16_step(from.cols),
-        reinterpret_cast<__nv_bfloat16*>(reinterpret_cast<std::uint16_t*>(to) + first * from.cols),
-        {.stream = stream_});
-    slot.free.record(stream_);
-    done(count * from.cols * 2);
-  }
-  weights_.release(from);
-}
-
-void Uploader::matrix(const std::vector<const Matrix*>& sources, RowOrder order,
-                      const FragmentMatrix& shape, std::uint8_t* to) {
+void Uploader::in_pieces(const Sources& sources, const Put& put) {
   const Matrix& like = *sources[0];
+  const auto scales = model::random_mxfp4_scales(like.cols);
   kernels::cuda::Pack work{
       .source_format = like.type == WeightType::mxfp4 ? WeightFormat::mxfp4 : WeightFormat::bf16,
-      .order = order,
-      .cols = shape.cols,
-      .random_step = model::random_bf16_step(shape.cols)};
-  const auto scales = model::random_mxfp4_scales(shape.cols);
-  work.random_scales = {.lower = scales.lower, .upper_of_256 = scales.upper_of_256};
+      .cols = like.cols,
+      .random_step = model::random_bf16_step(like.cols),
+      .random_scales = {.lower = scales.lower, .upper_of_256 = scales.upper_of_256}};
+  std::int64_t rows = 0;
+  for (const Matrix* source : sources) rows += source->rows;
   // Several sources fit a slot whole; a single one may be longer and goes block by block.
-  std::int64_t piece = shape.rows;
+  std::int64_t piece = rows;
   if (sources.size() == 1) {
     const std::int64_t fitting = kSlotBytes / staged_row_bytes(like) / 2;
     piece = std::max<std::int64_t>(fitting / kBlockRows, 1) * kBlockRows;
   }
-  for (std::int64_t first = 0; first < shape.rows; first += piece) {
-    const std::int64_t count = std::min(piece, shape.rows - first);
+  for (std::int64_t first = 0; first < rows; first += piece) {
+    const std::int64_t count = std::min(piece, rows - first);
     Slot& slot = next_slot();
     std::int64_t offset = 0;
     for (std::size_t s = 0; s < sources.size(); ++s) {
       const std::int64_t own = sources.size() == 1 ? count : sources[s]->rows;
-      work.sources[s] = stage(*sources[s], sources.size() == 1 ? first : 0, own, slot, offset);
+      work.sources[s] = stage(*sources[s], first, own, slot, offset);
     }
     send(slot, offset);
+    put(work, first, count);
+    slot.free.record(stream_);
+  }
+  for (const Matrix* source : sources) weights_.release(*source);
+}
+
+void Uploader::fragments(const Sources& sources, RowOrder order, const FragmentMatrix& shape,
+                         std::uint8_t* to) {
+  in_pieces(sources, [&](kernels::cuda::Pack& work, std::int64_t first, std::int64_t rows) {
+    work.order = order;
     work.target = shape;
-    work.target.rows = count;
+    work.target.rows = rows;
     work.out = to + first / kBlockRows * shape.col_blocks() * shape.block_bytes();
     work.target.data = work.out;
     kernels::cuda::pack(work, {.stream = stream_});
-    slot.free.record(stream_);
     done(work.target.bytes());
-  }
-  for (const Matrix* source : sources) weights_.release(*source);
+  });
+}
+
+void Uploader::plain(const Sources& sources, const PlainMatrix& shape, std::uint8_t* to,
+                     std::uint8_t* scales_to) {
+  in_pieces(sources, [&](kernels::cuda::Pack& work, std::int64_t first, std::int64_t rows) {
+    PlainMatrix before = shape, made = shape;
+    before.rows = first;
+    made.rows = rows;
+    work.target = {.format = shape.format, .rows = rows, .cols = shape.cols};
+    work.out = to + before.data_bytes();
+    kernels::cuda::unpack(work, scales_to + before.scale_bytes(), {.stream = stream_});
+    done(made.data_bytes() + made.scale_bytes());
+  });
 }
 
 void Uploader::finish() { stream_.wait(); }

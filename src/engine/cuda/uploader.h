@@ -1,5 +1,5 @@
 // Brings a model's matrices to the device: rows are read into a ring of pinned memory, copied, and
-// shuffled there, each while the next is read.
+// put in their order there, each while the next is read.
 #pragma once
 #include <array>
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include "core/cuda/memory.h"
 #include "kernels/cuda/pack.h"
+#include "kernels/cuda/plain_matrix.h"
 #include "model/weights.h"
 
 namespace gauntlet::engine {
@@ -18,11 +19,12 @@ class Uploader {
            std::function<void(double)> progress);
 
   void numbers(const std::vector<float>& values, float* to);
-  /// Row-major bf16.
-  void rows(const model::Matrix& from, __nv_bfloat16* to);
-  /// The sources joined into one matrix in fragment order.
-  void matrix(const std::vector<const model::Matrix*>& sources, kernels::cuda::RowOrder order,
-              const kernels::cuda::FragmentMatrix& shape, std::uint8_t* to);
+  /// The sources joined into one matrix.
+  using Sources = std::vector<const model::Matrix*>;
+  void fragments(const Sources& sources, kernels::cuda::RowOrder order,
+                 const kernels::cuda::FragmentMatrix& shape, std::uint8_t* to);
+  void plain(const Sources& sources, const kernels::cuda::PlainMatrix& shape, std::uint8_t* to,
+             std::uint8_t* scales_to);
   /// Waits for everything.
   void finish();
 
@@ -41,6 +43,10 @@ class Uploader {
                                  Slot& slot, std::int64_t& offset);
   void send(Slot& slot, std::int64_t bytes);
   void done(std::int64_t bytes);
+  /// Calls `put` with rows of the sources that are under way to the device: all of several, or
+  /// whole blocks of rows of one. `put` launches what makes `rows` of them, from row `first` on.
+  using Put = std::function<void(kernels::cuda::Pack& work, std::int64_t first, std::int64_t rows)>;
+  void in_pieces(const Sources& sources, const Put& put);
 
   const model::ModelWeights& weights_;
   std::int64_t all_bytes_;

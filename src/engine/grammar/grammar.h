@@ -42,6 +42,10 @@ class Grammar {
     return std::span(calls_).subspan(infos_[node].first_call, infos_[node].num_calls);
   }
   std::size_t num_nodes() const { return infos_.size(); }
+  std::size_t bytes() const {
+    return next_.size() * sizeof(Node) + infos_.size() * sizeof(Info) +
+           calls_.size() * sizeof(Call);
+  }
 
  private:
   struct Info {

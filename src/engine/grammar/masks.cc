@@ -52,6 +52,12 @@ Masks::Counts Masks::counts() const {
   return counts_;
 }
 
+std::size_t Masks::bytes() const {
+  const std::lock_guard lock(mutex_);
+  const std::size_t mask_bytes = vocabulary_->mask_words() * sizeof(Mask::value_type);
+  return grammar_->bytes() + (kept_.size() + nodes_.size()) * mask_bytes;
+}
+
 Mask Masks::make(const Matcher& matcher) const {
   Mask mask(vocabulary_->mask_words(), 0);
   if (matcher.can_end()) set(mask, vocabulary_->end_ids());

@@ -36,6 +36,8 @@ class Masks {
     std::int64_t nodes_walked = 0;
   };
   Counts counts() const;
+  /// Memory held by the grammar and what is kept, without the vocabulary.
+  std::size_t bytes() const;
 
  private:
   struct NodeMask {

@@ -1,30 +1,19 @@
 // For tests: sequences with random keys and values in shuffled pages on the device, everything
 // unused poisoned with NaN, and what attention over them must give, in float64.
 #pragma once
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "core/cuda/check.h"
 #include "core/random.h"
+#include "kernels/cuda/device_test.h"
 #include "kernels/cuda/kv_cache.h"
 #include "kernels/ref/ops.h"
 
 namespace gauntlet::kernels::cuda {
-
-inline std::uint16_t to_bf16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-inline float from_bf16(std::uint16_t x) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16);
-}
 
 inline double from_e4m3(std::uint8_t byte) {
   const int exponent = byte >> 3 & 15, mantissa = byte & 7;
@@ -46,36 +35,6 @@ inline std::uint8_t to_e4m3(double x) {
   const auto byte = static_cast<unsigned>(at - sizes.begin());
   return static_cast<std::uint8_t>(x < 0 ? byte | 0x80 : byte);
 }
-
-template <typename T>
-class DeviceArray {
- public:
-  explicit DeviceArray(const std::vector<T>& values) : count_(values.size()) {
-    cuda_check(cudaMalloc(&data_, bytes() + 16));
-    write(values);
-  }
-  ~DeviceArray() { cudaFree(data_); }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-
-  template <typename As = T>
-  As* as() const {
-    return static_cast<As*>(data_);
-  }
-  void write(const std::vector<T>& values) {
-    cuda_check(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice));
-  }
-  std::vector<T> read() const {
-    std::vector<T> values(count_);
-    cuda_check(cudaMemcpy(values.data(), data_, bytes(), cudaMemcpyDeviceToHost));
-    return values;
-  }
-  std::size_t bytes() const { return count_ * sizeof(T); }
-
- private:
-  std::size_t count_;
-  void* data_ = nullptr;
-};
 
 struct Sequence {
   int context = 0;
@@ -118,8 +77,8 @@ struct HostRows {
     if (!scale.empty()) scale[row] = amax / 448;
     for (std::size_t d = 0; d < kHeadDim; ++d) {
       if (scale.empty()) {
-        bf16[row * kHeadDim + d] = to_bf16(values[d]);
-        seen.push_back(from_bf16(bf16[row * kHeadDim + d]));
+        bf16[row * kHeadDim + d] = bf16_bits(values[d]);
+        seen.push_back(bf16_float(bf16[row * kHeadDim + d]));
       } else {
         const std::uint8_t byte = amax > 0 ? to_e4m3(values[d] / scale[row]) : 0;
         fp8[row * kHeadDim + d] = byte;
@@ -136,9 +95,9 @@ struct DeviceRows {
   void* data(KvFormat format) const {
     return format == KvFormat::bf16 ? bf16.as<void>() : fp8.as<void>();
   }
-  DeviceArray<std::uint16_t> bf16;
-  DeviceArray<std::uint8_t> fp8;
-  DeviceArray<float> scale;
+  OnDevice<std::uint16_t> bf16;
+  OnDevice<std::uint8_t> fp8;
+  OnDevice<float> scale;
 };
 
 /// Which page each run of 64 positions lies in; pages that no query of a sliding layer sees have
@@ -189,7 +148,7 @@ class Stage {
   Attention attention() {
     return {.q = content_.q.as<__nv_bfloat16>(),
             .out = content_.out.as<__nv_bfloat16>(),
-            .sinks = content_.sinks.as(),
+            .sinks = content_.sinks.get(),
             .cache = cache(),
             .batch = batch(),
             .num_heads = scenario_.num_heads,
@@ -199,18 +158,18 @@ class Stage {
     return {.format = scenario_.format,
             .k = content_.k.data(scenario_.format),
             .v = content_.v.data(scenario_.format),
-            .k_scale = content_.k.scale.as(),
-            .v_scale = content_.v.scale.as(),
+            .k_scale = content_.k.scale.get(),
+            .v_scale = content_.v.scale.get(),
             .num_pages = pages_.num_pages,
             .num_kv_heads = scenario_.num_kv_heads};
   }
   AttentionBatch batch() {
     return {.num_sequences = static_cast<int>(scenario_.sequences.size()),
             .num_tokens = batch_.num_tokens,
-            .first_token = batch_.first_token.as(),
-            .context = batch_.context.as(),
-            .table = batch_.table.as(),
-            .token_sequence = batch_.token_sequence.as(),
+            .first_token = batch_.first_token.get(),
+            .context = batch_.context.get(),
+            .table = batch_.table.get(),
+            .token_sequence = batch_.token_sequence.get(),
             .table_stride = pages_.stride,
             .max_query = batch_.max_query,
             .max_context = std::max(batch_.max_context, scenario_.max_context)};
@@ -221,8 +180,7 @@ class Stage {
 
   /// What the kernel wrote, [tokens, heads, 64]; then poisons it again.
   std::vector<std::uint16_t> take_output() {
-    cuda_check(cudaDeviceSynchronize());
-    auto output = content_.out.read();
+    auto output = content_.out.values();
     content_.out.write(std::vector<std::uint16_t>(output.size(), kPoison16));
     return output;
   }
@@ -233,11 +191,11 @@ class Stage {
  private:
   struct BatchArrays {
     int num_tokens, max_query, max_context;
-    DeviceArray<std::int32_t> first_token, context, table, token_sequence;
+    OnDevice<std::int32_t> first_token, context, table, token_sequence;
   };
   struct Content {
-    DeviceArray<std::uint16_t> q, out;
-    DeviceArray<float> sinks;
+    OnDevice<std::uint16_t> q, out;
+    OnDevice<float> sinks;
     DeviceRows k, v;
     std::vector<double> expected, tolerance;
   };
@@ -256,10 +214,10 @@ class Stage {
     return {first.back(),
             max_query,
             max_context,
-            DeviceArray(first),
-            DeviceArray(context),
-            DeviceArray(pages_.entries),
-            DeviceArray(token_sequence)};
+            OnDevice(first),
+            OnDevice(context),
+            OnDevice(pages_.entries),
+            OnDevice(token_sequence)};
   }
 
   Content fill() const {
@@ -286,8 +244,8 @@ class Stage {
           const auto number = static_cast<std::uint64_t>(sequence.context + i) * 64 + h;
           std::vector<double> scaled;
           for (const float value : random_row(sequence.content + 2000, number, 4)) {
-            q.push_back(to_bf16(value));
-            scaled.push_back(from_bf16(q.back()) / 8.0);
+            q.push_back(bf16_bits(value));
+            scaled.push_back(bf16_float(q.back()) / 8.0);
           }
           const auto seen = static_cast<std::size_t>(sequence.context + i + 1) * kHeadDim;
           ref::AttentionInput input{.q = scaled,
@@ -304,9 +262,8 @@ class Stage {
       }
     }
     const std::vector<std::uint16_t> poison(q.size(), kPoison16);
-    return {DeviceArray(q), DeviceArray(poison), DeviceArray(sinks),
-            DeviceRows(k),  DeviceRows(v),       expected,
-            tolerance};
+    return {OnDevice(q),   OnDevice(poison), OnDevice(sinks), DeviceRows(k),
+            DeviceRows(v), expected,         tolerance};
   }
 
   /// Positions without a page are seen by no query; their place in keys and values is zero.

@@ -26,22 +26,22 @@ Kernel decode(int pages_per_split) {
                             .max_context = attention.batch.max_context,
                             .window = attention.window};
     const auto pairs = static_cast<std::size_t>(shape.num_sequences * shape.num_kv_heads);
-    DeviceArray<std::uint8_t> partials(
+    OnDevice<std::uint8_t> partials(
         std::vector<std::uint8_t>(decode_partial_bytes(shape, pages_per_split), 0xFF));
-    DeviceArray<std::uint32_t> arrived{std::vector<std::uint32_t>(pairs)};
+    OnDevice<std::uint32_t> arrived{std::vector<std::uint32_t>(pairs)};
     const DecodeSplit split{.pages_per_split = pages_per_split,
                             .partials = partials.as<void>(),
-                            .arrived = arrived.as()};
+                            .arrived = arrived.get()};
     for (int launches = 0; launches < 2; ++launches) decode_attention(attention, split, kHow);
-    EXPECT_EQ(arrived.read(), std::vector<std::uint32_t>(pairs));
+    EXPECT_EQ(arrived.values(), std::vector<std::uint32_t>(pairs));
   };
 }
 
 /// With a workspace for three rows, so that most batches need several pieces.
 void naive(const Attention& attention) {
   const std::size_t row = naive_row_bytes(attention.num_heads, attention.batch.max_context);
-  DeviceArray<float> scores{std::vector<float>(3 * row / sizeof(float), NAN)};
-  naive_attention(attention, {.scores = scores.as(), .bytes = scores.bytes()}, kHow);
+  OnDevice<float> scores{std::vector<float>(3 * row / sizeof(float), NAN)};
+  naive_attention(attention, {.scores = scores.get(), .bytes = scores.bytes()}, kHow);
   cuda_check(cudaDeviceSynchronize());
 }
 
@@ -58,12 +58,12 @@ void expect_right(const Scenario& scenario, const Kernel& kernel, const std::str
   std::size_t wrong = 0;
   double worst = 0;
   for (std::size_t i = 0; i < output.size(); ++i) {
-    const double error = std::abs(from_bf16(output[i]) - stage.expected()[i]);
+    const double error = std::abs(bf16_float(output[i]) - stage.expected()[i]);
     const bool right = error <= stage.tolerance()[i];  // false for NaN
     if (!right && wrong++ == 0) {
       ADD_FAILURE() << what << ": token " << i / 64 / static_cast<std::size_t>(scenario.num_heads)
                     << " head " << i / 64 % static_cast<std::size_t>(scenario.num_heads) << " dim "
-                    << i % 64 << " is " << from_bf16(output[i]) << ", expected "
+                    << i % 64 << " is " << bf16_float(output[i]) << ", expected "
                     << stage.expected()[i] << " within " << stage.tolerance()[i];
     }
     worst = std::max(worst, error / stage.tolerance()[i]);
@@ -235,15 +235,15 @@ TEST_F(DecodeAttentionOnGpu, agrees_with_prefill) {
   const auto one = run(scenario, decode(2)), other = run(scenario, prefill);
   ASSERT_EQ(one.size(), other.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
-    ASSERT_NEAR(from_bf16(one[i]), from_bf16(other[i]), 1e-2) << i;
+    ASSERT_NEAR(bf16_float(one[i]), bf16_float(other[i]), 1e-2) << i;
   }
 }
 
 TEST_F(DecodeAttentionOnGpu, reads_nothing_for_padding_without_a_page) {
   Stage stage({.sequences = {{.context = 100}}});
   Attention attention = stage.attention();
-  const DeviceArray<std::int32_t> no_pages{std::vector<std::int32_t>(2, -1)};
-  attention.batch.table = no_pages.as();
+  const OnDevice<std::int32_t> no_pages{std::vector<std::int32_t>(2, -1)};
+  attention.batch.table = no_pages.get();
   decode(1)(attention);
   prefill(attention);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -276,10 +276,10 @@ class RopeCase {
   }
 
   void run_and_check() {
-    const DeviceArray<float> qkv(qkv_), rope(rope_);
-    const DeviceArray<std::uint16_t> q(std::vector<std::uint16_t>(
+    const OnDevice<float> qkv(qkv_), rope(rope_);
+    const OnDevice<std::uint16_t> q(std::vector<std::uint16_t>(
         num_tokens() * static_cast<std::size_t>(scenario_.num_heads) * 64, kPoison16));
-    rope_kv({.qkv = qkv.as(),
+    rope_kv({.qkv = qkv.get(),
              .qkv_stride = static_cast<std::int64_t>(width()),
              .rope = rope.as<float2>(),
              .q = q.as<__nv_bfloat16>(),
@@ -288,7 +288,7 @@ class RopeCase {
              .batch = stage_.batch()},
             kHow);
     cuda_check(cudaDeviceSynchronize());
-    check_q(q.read());
+    check_q(q.values());
     check_rows(stage_.k(), scenario_.num_heads);
     check_rows(stage_.v(), scenario_.num_heads + scenario_.num_kv_heads);
   }
@@ -342,16 +342,16 @@ class RopeCase {
                             static_cast<std::size_t>(head)) *
                            64;
         for (std::size_t d = 0; d < 64; ++d) {
-          ASSERT_NEAR(from_bf16(q[first + d]), row[d], std::abs(row[d]) * 0x1p-8 + 1e-5);
+          ASSERT_NEAR(bf16_float(q[first + d]), row[d], std::abs(row[d]) * 0x1p-8 + 1e-5);
         }
       }
     }
   }
 
   void check_rows(const DeviceRows& rows, int first_head) {
-    const auto bf16 = rows.bf16.read();
-    const auto fp8 = rows.fp8.read();
-    const auto scale = rows.scale.read();
+    const auto bf16 = rows.bf16.values();
+    const auto fp8 = rows.fp8.values();
+    const auto scale = rows.scale.values();
     const auto written = std::ranges::count_if(bf16, [](auto x) { return x != kPoison16; }) +
                          std::ranges::count_if(fp8, [](auto x) { return x != kPoison8; });
     EXPECT_EQ(static_cast<std::size_t>(written),
@@ -368,7 +368,7 @@ class RopeCase {
         }
         for (std::size_t d = 0; d < 64; ++d) {
           if (scale.empty()) {
-            ASSERT_NEAR(from_bf16(bf16[row * 64 + d]), values[d],
+            ASSERT_NEAR(bf16_float(bf16[row * 64 + d]), values[d],
                         std::abs(values[d]) * 0x1p-8 + 1e-5);
           } else {
             ASSERT_NEAR(from_e4m3(fp8[row * 64 + d]) * scale[row], values[d],

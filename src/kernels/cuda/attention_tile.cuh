@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "kernels/cuda/bf16_pair.cuh"
 #include "kernels/cuda/kv_cache.h"
 
 namespace gauntlet::kernels::cuda {
@@ -26,11 +27,6 @@ static_assert(kHeadDim * 2 == kRowChunks * 16 && kHeadDim == kFp8RowChunks * 16)
 /// banks.
 __device__ __forceinline__ int swizzled(int row, int chunk) {
   return row * kRowChunks + (chunk ^ (row & 7));
-}
-
-__device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
 }
 
 /// Two e4m3 numbers, in the high bytes of both halves, to bf16. The seven bits below the sign, put

@@ -6,9 +6,9 @@
 
 namespace gauntlet::kernels::cuda {
 
-/// {factor, factor} of a stored scale byte.
-__device__ __forceinline__ std::uint32_t scale_pair(std::uint32_t stored) {
-  return stored * 0x00800080u;
+/// {factor, factor} of one of four stored scale bytes.
+__device__ __forceinline__ std::uint32_t scale_pair(std::uint32_t stored, int byte) {
+  return __byte_perm(stored, 0, 0x4440 + byte) * 0x00800080u;
 }
 
 __device__ __forceinline__ std::uint32_t multiply_pairs(std::uint32_t a, std::uint32_t b) {
@@ -23,11 +23,10 @@ __device__ __forceinline__ void decode_fp4(std::uint32_t word, std::uint32_t upp
                                            std::uint32_t lower_factor, std::uint32_t (&a)[4]) {
   constexpr std::uint32_t kMask = 0x81C081C0u;
   a[0] = multiply_pairs(word & kMask, upper_factor);
-  a[1] = multiply_pairs(word << 3 & kMask, lower_factor);
+  a[1] = multiply_pairs(__funnelshift_r(word, word, 6) & kMask, lower_factor);
   a[2] = multiply_pairs(word << 6 & kMask, upper_factor);
-  const std::uint32_t rest =
-      (word << 1 & 0x80008000u) | (word >> 3 & 0x01800180u) | (word >> 7 & 0x00400040u);
-  a[3] = multiply_pairs(rest, lower_factor);
+  const std::uint32_t most = __funnelshift_r(word, word, 4) & 0x80C080C0u;
+  a[3] = multiply_pairs((word << 4 & 0x01000100u) | most, lower_factor);
 }
 
 }  // namespace gauntlet::kernels::cuda

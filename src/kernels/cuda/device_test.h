@@ -26,16 +26,20 @@ class OnDevice {
       : count_(count), memory_(static_cast<std::int64_t>(count * sizeof(T))) {
     cuda_check(cudaMemset(memory_.data(), 0, count * sizeof(T)));
   }
-  explicit OnDevice(const std::vector<T>& values) : OnDevice(values.size()) {
-    cuda_check(
-        cudaMemcpy(memory_.data(), values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
-  }
+  explicit OnDevice(const std::vector<T>& values) : OnDevice(values.size()) { write(values); }
+  std::size_t bytes() const { return count_ * sizeof(T); }
   T* get() const { return reinterpret_cast<T*>(memory_.data()); }
+  template <class As>
+  As* as() const {
+    return reinterpret_cast<As*>(memory_.data());
+  }
+  void write(const std::vector<T>& values) {
+    cuda_check(cudaMemcpy(memory_.data(), values.data(), bytes(), cudaMemcpyHostToDevice));
+  }
   std::vector<T> values() const {
     std::vector<T> result(count_);
     cuda_check(cudaDeviceSynchronize());
-    cuda_check(
-        cudaMemcpy(result.data(), memory_.data(), count_ * sizeof(T), cudaMemcpyDeviceToHost));
+    cuda_check(cudaMemcpy(result.data(), memory_.data(), bytes(), cudaMemcpyDeviceToHost));
     return result;
   }
 

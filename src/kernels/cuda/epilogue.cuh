@@ -5,14 +5,9 @@
 
 #include "kernels/cuda/add_in_memory.cuh"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/swiglu.cuh"
 
 namespace gauntlet::kernels::cuda {
-
-__device__ __forceinline__ float swiglu(float gate, float up, float limit) {
-  gate = fminf(gate, limit);
-  up = fminf(fmaxf(up, -limit), limit);
-  return (up + 1.0f) * gate / (1.0f + __expf(-1.702f * gate));
-}
 
 /// Of rows tile * 16 + row and 8 below it.
 struct RowPair {

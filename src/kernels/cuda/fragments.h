@@ -97,13 +97,23 @@ GAUNTLET_HOST_DEVICE inline std::int64_t mxfp4_scale_offset(const FragmentPlace&
          p.lane / 4 * 4 + p.reg % 2 * 2 + p.step / 2;
 }
 
-/// The bits of an FP4 value (sign, two exponent bits, one mantissa bit) inside its word. Registers
-/// 0 to 2 need a shift and a mask to become bf16; the bits those leave make register 3.
+/// An FP4 value (sign, two exponent bits, one mantissa bit) becomes bf16 at bits 15, 8, 7 and 6 of
+/// its half. In its word, register 0's values lie there, register 1's are turned left by 6 bits and
+/// register 2's shifted right by 6; what those leave is register 3's, turned left by 4 bits but for
+/// the upper exponent bit, shifted right by 4. No other order takes fewer instructions to undo.
 GAUNTLET_HOST_DEVICE inline std::uint32_t spread_fp4(std::uint32_t nibble, int reg, int half) {
-  const std::uint32_t sign = nibble >> 3 & 1, rest = nibble & 7;
-  const std::uint32_t bits = reg < 3 ? (sign << 15 | rest << 6) >> (3 * reg)
-                                     : sign << 14 | (rest >> 1) << 10 | (rest & 1) << 13;
-  return bits << (16 * half);
+  const std::uint32_t bf16 = ((nibble >> 3 & 1) << 15 | (nibble & 7) << 6) << (16 * half);
+  const std::uint32_t upper_exponent = bf16 & 0x01000100u, rest = bf16 & 0x80C080C0u;
+  switch (reg) {
+    case 0:
+      return bf16;
+    case 1:
+      return bf16 << 6 | bf16 >> 26;
+    case 2:
+      return bf16 >> 6;
+    default:
+      return (rest << 4 | rest >> 28) | upper_exponent >> 4;
+  }
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -1,4 +1,5 @@
-// A thread writes one 32-bit word of the target: two bf16 elements, or eight FP4 ones.
+// Fragments: a thread writes one 32-bit word, two bf16 elements or eight FP4 ones. Rows: a thread
+// writes an element, or the 32 that share a scale.
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -153,13 +154,32 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    rows_kernel(const RowSource source, std::int64_t cols, float step, std::uint16_t* out) {
-  const std::int64_t count = source.rows * cols;
+__global__ void __launch_bounds__(kThreads) unpack_bf16_kernel(const __grid_constant__ Pack work) {
+  const std::int64_t count = work.target.rows * work.cols;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x; i < count;
        i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
-    out[i] = source.data != nullptr ? static_cast<const std::uint16_t*>(source.data)[i]
-                                    : random_bf16(source, i / cols, i % cols, cols, step);
+    reinterpret_cast<std::uint16_t*>(work.out)[i] =
+        bf16_of(work, origin_of(work, i / work.cols), i % work.cols);
+  }
+}
+
+/// A thread writes the 32 elements of a scale.
+__global__ void __launch_bounds__(kThreads)
+    unpack_mxfp4_kernel(const __grid_constant__ Pack work, std::uint8_t* scales) {
+  const std::int64_t per_row = work.cols / kBlock, count = work.target.rows * per_row;
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x; i < count;
+       i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
+    const Origin from = origin_of(work, i / per_row);
+    const std::int64_t first = i % per_row * kBlock;
+    const auto word = [&](int number) {
+      std::uint32_t nibbles = 0;
+#pragma unroll
+      for (int k = 0; k < 8; ++k)
+        nibbles |= nibble_of(work, from, first + 8 * number + k) << (4 * k);
+      return nibbles;
+    };
+    reinterpret_cast<uint4*>(work.out)[i] = {word(0), word(1), word(2), word(3)};
+    scales[i] = static_cast<std::uint8_t>(scale_of(work, from, first));
   }
 }
 
@@ -181,10 +201,15 @@ void pack(const Pack& work, const Launch& how) {
   }
 }
 
-void unpack_rows(const RowSource& source, std::int64_t cols, float random_step, __nv_bfloat16* out,
-                 const Launch& how) {
-  launch(rows_kernel, shape_for(source.rows * cols), how, source, cols, random_step,
-         reinterpret_cast<std::uint16_t*>(out));
+void unpack(const Pack& work, std::uint8_t* scales, const Launch& how) {
+  const std::int64_t elements = work.target.rows * work.cols;
+  if (work.target.format == WeightFormat::mxfp4) {
+    check(work.source_format == WeightFormat::mxfp4, "only MXFP4 unpacks into MXFP4");
+    check(work.cols % kBlock == 0, "rows of MXFP4 are whole blocks");
+    launch(unpack_mxfp4_kernel, shape_for(elements / kBlock), how, work, scales);
+  } else {
+    launch(unpack_bf16_kernel, shape_for(elements), how, work);
+  }
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -1,12 +1,10 @@
-// Puts weights into the fragment order on the device, from rows that were uploaded or that are made
-// up there: random weights never exist on the host.
+// Puts weights into the fragment order on the device, or row after row, from rows that were
+// uploaded or that are made up there: random weights never exist on the host.
 #pragma once
 #include <cstdint>
 
 #include "kernels/cuda/fragments.h"
 #include "kernels/cuda/launch_how.h"
-
-struct __nv_bfloat16;
 
 namespace gauntlet::kernels::cuda {
 
@@ -39,8 +37,8 @@ struct Pack {
 };
 void pack(const Pack& work, const Launch& how);
 
-/// Row-major bf16 [rows, cols] of one source; for embeddings, the router and unshuffled weights.
-void unpack_rows(const RowSource& source, std::int64_t cols, float random_step, __nv_bfloat16* out,
-                 const Launch& how);
+/// Rows as files hold them: bf16 [rows, cols] to work.out, or nibbles [rows, cols / 2] there and
+/// scales [rows, cols / 32] to `scales`. Of the target only format, rows and cols count.
+void unpack(const Pack& work, std::uint8_t* scales, const Launch& how);
 
 }  // namespace gauntlet::kernels::cuda

@@ -1,11 +1,11 @@
 // Warps share the experts. A single token's block has the weights under way before the kernel in
 // front has ended; blocks of many tokens use each weight for several. Dealing is a stable sort by
 // expert: a warp finds an expert's picks by ballots, 32 at a time.
-#include <cuda_bf16.h>
-
 #include <algorithm>
 
+#include "kernels/cuda/bf16_pair.cuh"
 #include "kernels/cuda/block_sum.cuh"
+#include "kernels/cuda/choose_experts.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/router.h"
 #include "ptx/grid_dependency.cuh"
@@ -16,10 +16,6 @@ namespace {
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kAll = 0xFFFFFFFF;
-
-__device__ __forceinline__ float2 as_floats(std::uint32_t pair) {
-  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
-}
 
 /// What a block of one token has under way before the kernel in front has ended: the weights of its
 /// warps' first experts, the norm's weights, the biases.
@@ -79,15 +75,13 @@ __device__ void normalise(const Router& work, std::int64_t first, float* rows, f
     const float4 w = weight[i];
     v.x *= scale * w.x, v.y *= scale * w.y, v.z *= scale * w.z, v.w *= scale * w.w;
     kept[i] = v;
-    const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y);
-    const __nv_bfloat162 high = __floats2bfloat162_rn(v.z, v.w);
-    out[i] = {*reinterpret_cast<const std::uint32_t*>(&low),
-              *reinterpret_cast<const std::uint32_t*>(&high)};
+    out[i] = {pack_bf16(v.x, v.y), pack_bf16(v.z, v.w)};
   }
 }
 
 __device__ __forceinline__ float dot_piece(const uint4& w, const float4& a, const float4& b) {
-  const float2 w0 = as_floats(w.x), w1 = as_floats(w.y), w2 = as_floats(w.z), w3 = as_floats(w.w);
+  const float2 w0 = unpack_bf16(w.x), w1 = unpack_bf16(w.y), w2 = unpack_bf16(w.z),
+               w3 = unpack_bf16(w.w);
   return w0.x * a.x + w0.y * a.y + w1.x * a.z + w1.y * a.w + w2.x * b.x + w2.y * b.y + w3.x * b.z +
          w3.y * b.w;
 }
@@ -117,65 +111,6 @@ __device__ __forceinline__ void put_logits(const Router& work, int expert,
     const float sum = warp_sum(sums[t]);
     if (threadIdx.x % 32 == 0) logits[t][expert] = sum + work.bias[expert];
   }
-}
-
-/// One warp takes the largest again and again; the lower expert wins a tie. Lane r has the choice
-/// of rank r.
-struct Choice {
-  int expert = -1;
-  float weight = 0;
-};
-__device__ Choice choose(const Router& work, std::int64_t token, const float* logits) {
-  constexpr int kPerLane = kMostRouterExperts / 32;
-  const int lane = threadIdx.x % 32;
-  float mine[kPerLane];
-#pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const int e = lane + 32 * k;
-    mine[k] = e < work.num_experts ? logits[e] : -INFINITY;
-  }
-  float best[kMostExpertsPerToken];
-  int expert[kMostExpertsPerToken];
-#pragma unroll
-  for (int r = 0; r < kMostExpertsPerToken; ++r) {
-    if (r >= work.experts_per_token) break;
-    float top = -INFINITY;
-    int at = kMostRouterExperts;
-#pragma unroll
-    for (int k = 0; k < kPerLane; ++k) {
-      if (mine[k] > top) top = mine[k], at = lane + 32 * k;
-    }
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(kAll, top, offset);
-      const int other_at = __shfl_xor_sync(kAll, at, offset);
-      if (other > top || (other == top && other_at < at)) top = other, at = other_at;
-    }
-    // Logits that are all NaN leave no largest: any expert will do, the row is lost.
-    if (at == kMostRouterExperts) at = r;
-    best[r] = top;
-    expert[r] = at;
-#pragma unroll
-    for (int k = 0; k < kPerLane; ++k) {
-      if (at == lane + 32 * k) mine[k] = -INFINITY;
-    }
-  }
-  float sum = 0;
-#pragma unroll
-  for (int r = 0; r < kMostExpertsPerToken; ++r) {
-    if (r < work.experts_per_token) sum += __expf(best[r] - best[0]);
-  }
-  const bool real = work.real_tokens == nullptr || token < *work.real_tokens;
-  Choice own;
-#pragma unroll
-  for (int r = 0; r < kMostExpertsPerToken; ++r) {
-    if (r < work.experts_per_token && lane == r) {
-      own = {real ? expert[r] : -1, __expf(best[r] - best[0]) / sum};
-      work.chosen[token * work.experts_per_token + r] = own.expert;
-      work.weights[token * work.experts_per_token + r] = own.weight;
-    }
-  }
-  return own;
 }
 
 /// The choices of all tokens, in shared memory.

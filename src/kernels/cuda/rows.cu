@@ -1,8 +1,7 @@
 // One block per row, four numbers per thread and load.
-#include <cuda_bf16.h>
-
 #include <algorithm>
 
+#include "kernels/cuda/bf16_pair.cuh"
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/rows.h"
@@ -18,16 +17,12 @@ constexpr std::int64_t kFewRows = 256;
 constexpr int kCopyThreads = 128;
 
 __device__ __forceinline__ float4 as_floats(uint2 four) {
-  const auto low = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&four.x));
-  const auto high = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&four.y));
+  const float2 low = unpack_bf16(four.x), high = unpack_bf16(four.y);
   return {low.x, low.y, high.x, high.y};
 }
 
 __device__ __forceinline__ uint2 as_bf16(float4 four) {
-  const __nv_bfloat162 low = __floats2bfloat162_rn(four.x, four.y);
-  const __nv_bfloat162 high = __floats2bfloat162_rn(four.z, four.w);
-  return {*reinterpret_cast<const std::uint32_t*>(&low),
-          *reinterpret_cast<const std::uint32_t*>(&high)};
+  return {pack_bf16(four.x, four.y), pack_bf16(four.z, four.w)};
 }
 
 __global__ void __launch_bounds__(kCopyThreads) embed_kernel(const Embed work) {
@@ -84,8 +79,12 @@ __global__ void __launch_bounds__(kNormThreads, kFours > 4 ? 2 : 1024 / kNormThr
     if (i >= fours) break;
     if (work.experts != nullptr && work.rows == nullptr) x[i] = kept[k];
     const float4 w = weights[k];
-    out[i] = as_bf16({kept[k].x * scale * w.x, kept[k].y * scale * w.y, kept[k].z * scale * w.z,
-                      kept[k].w * scale * w.w});
+    const float4 normed = {kept[k].x * scale * w.x, kept[k].y * scale * w.y,
+                           kept[k].z * scale * w.z, kept[k].w * scale * w.w};
+    out[i] = as_bf16(normed);
+    if (work.unrounded != nullptr) {
+      reinterpret_cast<float4*>(work.unrounded)[out_row * fours + i] = normed;
+    }
   }
 }
 

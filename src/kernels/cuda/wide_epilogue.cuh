@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "kernels/cuda/add_in_memory.cuh"
+#include "kernels/cuda/bf16_pair.cuh"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/swiglu.cuh"
 #include "kernels/cuda/wide_schedule.h"
 #include "ptx/stmatrix.cuh"
 
@@ -27,17 +29,6 @@ struct WideParams {
 inline constexpr int kChunkTokens = 16;
 /// Of a warp: 16 tokens x 16 features in bf16, twice, so that one is written while one is read.
 inline constexpr int kStagingBytes = 2 * kChunkTokens * kTileRows * 2;
-
-__device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
-}
-
-__device__ __forceinline__ float swiglu(float gate, float up, float limit) {
-  gate = fminf(gate, limit);
-  up = fminf(fmaxf(up, -limit), limit);
-  return (up + 1) * __fdividef(gate, 1 + __expf(-1.702f * gate));
-}
 
 /// A warp's 16 rows of the tile. Element [4j + 2h + i] of the sums is feature g + 8h of token
 /// 8j + 2t + i, with g = lane / 4 and t = lane % 4.

@@ -190,8 +190,8 @@ __device__ __forceinline__ void load_operands(const std::uint8_t* block, Operand
     const std::uint32_t words[kSteps] = {v.x, v.y, v.z, v.w};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::uint32_t upper = scale_pair(scales >> (8 * half) & 0xFF);
-      const std::uint32_t lower = scale_pair(scales >> (8 * half + 16) & 0xFF);
+      const std::uint32_t upper = scale_pair(scales, half);
+      const std::uint32_t lower = scale_pair(scales, 2 + half);
       decode_fp4(words[2 * half], upper, lower, a[2 * half]);
       decode_fp4(words[2 * half + 1], upper, lower, a[2 * half + 1]);
     }

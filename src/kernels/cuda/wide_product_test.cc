@@ -11,34 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "core/cuda/check.h"
 #include "core/random.h"
+#include "kernels/cuda/device_test.h"
 
 namespace gauntlet::kernels::cuda {
 namespace {
-
-template <class T>
-class OnDevice {
- public:
-  explicit OnDevice(const std::vector<T>& host) : size_(host.size()) {
-    cuda_check(cudaMalloc(&data_, std::max<std::size_t>(1, size_) * sizeof(T)));
-    cuda_check(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() { cudaFree(data_); }
-
-  T* get() const { return static_cast<T*>(data_); }
-  std::vector<T> host() const {
-    std::vector<T> values(size_);
-    cuda_check(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost));
-    return values;
-  }
-
- private:
-  std::size_t size_;
-  void* data_ = nullptr;
-};
 
 struct Case {
   WeightFormat format = WeightFormat::bf16;
@@ -183,9 +160,9 @@ std::vector<float> run(const Case& c, const Data& data) {
   make_wide_input({.x = x.get(), .rows = c.slots(), .cols = c.cols, .stride = c.x_stride()}, input);
   wide_product(product, input, c.tile, {});
   cuda_check(cudaDeviceSynchronize());
-  if (!c.half()) return out_float.host();
+  if (!c.half()) return out_float.values();
   std::vector<float> values;
-  for (const __nv_bfloat16 v : out_half.host()) values.push_back(__bfloat162float(v));
+  for (const __nv_bfloat16 v : out_half.values()) values.push_back(__bfloat162float(v));
   return values;
 }
 

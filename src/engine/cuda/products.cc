@@ -1,0 +1,111 @@
+#include "engine/cuda/products.h"
+
+#include "core/check.h"
+#include "kernels/cuda/plain_product.h"
+#include "kernels/cuda/skinny_product.h"
+
+namespace gauntlet::engine {
+namespace {
+
+using namespace kernels::cuda;
+
+/// Up to here a plain product reads its weights once with the skinny kernel.
+constexpr std::int64_t kSkinnyTokens = 16;
+/// Slots per expert, on average, from which on the wide kernel is faster.
+constexpr std::int64_t kWideSlotsPerExpert = 12;
+/// The tile of prompts when bits must not depend on the batch.
+constexpr WideTile kFixedTile{.tokens = 128, .consumers = 2};
+
+bool is_fixed(const CudaPlan& plan) {
+  return plan.variants.determinism == Determinism::per_request;
+}
+
+}  // namespace
+
+Products::Products(const model::ModelConfig& config, const CudaPlan& plan, const Buffers& buffers,
+                   const BufferSizes& sizes)
+    : plan_(plan) {
+  const bool bulk = plan.variants.pipelines == Pipelines::bulk;
+  const auto describe = [&](ProductInput name, const __nv_bfloat16* x, std::int64_t rows,
+                            std::int64_t cols) {
+    Input& input = inputs_[static_cast<std::size_t>(name)];
+    input.x = x;
+    input.stride = Buffers::stride(cols);
+    if (bulk)
+      make_wide_input({.x = x, .rows = rows, .cols = cols, .stride = input.stride}, input.wide);
+  };
+  const std::int64_t slots = sizes.tokens * config.experts_per_token;
+  describe(ProductInput::normed, buffers.normed, sizes.tokens, config.hidden);
+  describe(ProductInput::attended, buffers.attended, sizes.tokens, config.query_width());
+  describe(ProductInput::permuted, buffers.permuted, slots, config.hidden);
+  describe(ProductInput::activated, buffers.activated, slots, config.intermediate);
+  describe(ProductInput::final_rows, buffers.final_rows, kLogitRows, config.hidden);
+}
+
+bool Products::takes_wide(const Step& step, const LayerProduct& product) const {
+  if (plan_.variants.pipelines != Pipelines::bulk) return false;
+  if (is_fixed(plan_)) return step.shape.max_query > 1;
+  const int experts = product.groups.num_experts;
+  return experts > 0 ? product.num_columns >= kWideSlotsPerExpert * experts
+                     : product.num_columns > kSkinnyTokens;
+}
+
+void Products::run(const Step& step, const LayerProduct& product) const {
+  if (const auto* plain = std::get_if<PlainMatrix>(&product.weights.layout)) {
+    run_plain(step, product, *plain);
+  } else {
+    run_fragments(step, product, std::get<FragmentMatrix>(product.weights.layout));
+  }
+}
+
+void Products::run_fragments(const Step& step, const LayerProduct& product,
+                             const FragmentMatrix& weights) const {
+  const Input& input = input_of(product);
+  const Product work{.weights = weights,
+                     .x = input.x,
+                     .x_stride = input.stride,
+                     .num_columns = product.num_columns,
+                     .bias = product.bias,
+                     .epilogue = product.epilogue,
+                     .out = product.out,
+                     .out_stride = product.out_stride,
+                     .groups = product.groups,
+                     .swiglu_limit = product.swiglu_limit};
+  const int experts = product.groups.num_experts;
+  if (takes_wide(step, product)) {
+    const WideTile tile = is_fixed(plan_) ? kFixedTile
+                                          : choose_wide_tile({.format = weights.format,
+                                                              .rows = weights.rows,
+                                                              .cols = weights.cols,
+                                                              .num_columns = product.num_columns,
+                                                              .num_experts = experts,
+                                                              .num_sms = plan_.num_sms});
+    return wide_product(work, input.wide, tile, step.how);
+  }
+  const std::int64_t expected =
+      experts > 0 ? 2 * product.num_columns / experts : product.num_columns;
+  skinny_product(work, choose_skinny_tile(work, expected, plan_.num_sms), step.how);
+}
+
+void Products::run_plain(const Step& step, const LayerProduct& product,
+                         const PlainMatrix& weights) const {
+  check(product.epilogue == Epilogue::store_f32, "row-major weights have no such epilogue");
+  const Input& input = input_of(product);
+  const PlainProduct work{.weights = weights,
+                          .x = input.x,
+                          .x_stride = input.stride,
+                          .num_columns = product.num_columns,
+                          .bias = product.bias,
+                          .out = static_cast<float*>(product.out),
+                          .out_stride = product.out_stride,
+                          .groups = product.groups};
+  const PlainColumns columns = !is_fixed(plan_)           ? choose_plain_columns(work)
+                               : step.shape.max_query > 1 ? PlainColumns::sixty_four
+                                                          : PlainColumns::one;
+  plain_product(work,
+                plan_.variants.products == ProductUnit::tensor_cores ? PlainUnit::tensor_cores
+                                                                     : PlainUnit::cuda_cores,
+                columns, step.how);
+}
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,16 @@
+// One step under way.
+#pragma once
+#include "engine/cuda/step_inputs.h"
+#include "engine/layer_probe.h"
+#include "kernels/cuda/launch_how.h"
+
+namespace gauntlet::engine {
+
+struct Step {
+  const StepShape& shape;
+  const StepPointers& inputs;  // on the device
+  kernels::cuda::Launch how;
+  LayerProbe* probe = nullptr;  // null: nobody watches, nothing waits
+};
+
+}  // namespace gauntlet::engine

@@ -1,0 +1,111 @@
+// One turn of the conversation on the page. Whatever a model or a server says enters it as text.
+"use strict";
+
+// Text with ``` fences: what is inside stands apart, the rest stays as it is.
+function fenced(text) {
+  return text.split("```").map((part, i) => {
+    if (i % 2 === 0) return part;
+    const code = part.replace(/^[^\n]*\n/, "");
+    return el("pre", {}, el("code", {}, code || part));
+  });
+}
+
+function userTurn(text) {
+  return el("article", {class: "turn user", "aria-label": "You"}, el("div", {class: "text"}, text));
+}
+
+// An answer that grows. Deltas are shown once per frame, however fast they come.
+function answerTurn() {
+  const reasoning = el("div", {class: "text"});
+  const thought = el("summary", {}, "Reasoning");
+  const thinking = el("details", {class: "thinking", hidden: true, open: true}, thought, reasoning);
+  const content = el("div", {class: "text answer"});
+  const calls = el("div", {class: "calls"});
+  const measured = el("span", {class: "measured"});
+  const actions = el("span", {class: "actions"});
+  const node = el(
+    "article",
+    {class: "turn assistant busy", "aria-label": "Answer", "aria-busy": "true"},
+    thinking,
+    content,
+    calls,
+    el("footer", {}, measured, actions),
+  );
+  const said = {content: "", reasoning: "", calls: []};
+  const started = performance.now();
+  let first = null;
+  let contentAt = null;
+  let deltas = 0;
+  let frame = 0;
+  let touched = false;
+  thinking.addEventListener("click", () => (touched = true));
+
+  const seconds = (from, to) => `${((to - from) / 1000).toFixed(1)} s`;
+  function draw() {
+    frame = 0;
+    thinking.hidden = !said.reasoning;
+    reasoning.textContent = said.reasoning;
+    content.replaceChildren(...fenced(said.content));
+    calls.replaceChildren(
+      ...said.calls.map((call) =>
+        el(
+          "div",
+          {class: "call"},
+          el("b", {class: "id"}, call.name),
+          el("pre", {}, el("code", {}, call.arguments)),
+        ),
+      ),
+    );
+    const elapsed = (performance.now() - first) / 1000;
+    if (node.classList.contains("busy") && deltas > 1 && elapsed > 0.2)
+      measured.textContent = `${format.significant(deltas / elapsed, 2)} tok/s`;
+  }
+
+  function beginContent() {
+    if (contentAt !== null) return;
+    contentAt = performance.now();
+    if (!said.reasoning) return;
+    thought.textContent = `Reasoned for ${seconds(first, contentAt)}`;
+    if (!touched) thinking.open = false;
+  }
+
+  return {
+    node,
+    said,
+    actions,
+    add(delta) {
+      const calling = delta.tool_calls ?? [];
+      if (!delta.content && !delta.reasoning_content && !calling.length) return;
+      first ??= performance.now();
+      deltas += 1;
+      said.reasoning += delta.reasoning_content ?? "";
+      if (delta.content || calling.length) beginContent();
+      said.content += delta.content ?? "";
+      for (const call of calling) {
+        const into = (said.calls[call.index] ??= {name: "", arguments: ""});
+        into.name += call.function?.name ?? "";
+        into.arguments += call.function?.arguments ?? "";
+      }
+      frame ||= requestAnimationFrame(draw);
+    },
+    // `ending`: why it ended, in a word; `tokens`: how many there were, where the server said so.
+    finish(ending, tokens) {
+      cancelAnimationFrame(frame);
+      node.classList.remove("busy");
+      node.setAttribute("aria-busy", "false");
+      draw();
+      const parts = [];
+      if (tokens) parts.push(`${tokens.toLocaleString("en-US")} ${tokens === 1 ? "token" : "tokens"}`);
+      if (first !== null) {
+        const decode = (performance.now() - first) / 1000;
+        if (tokens > 1 && decode > 0) parts.push(`${format.significant((tokens - 1) / decode)} tok/s`);
+        parts.push(`first after ${format.ns((first - started) * 1e6)}`);
+      }
+      if (ending) parts.push(ending);
+      measured.textContent = parts.join(" · ");
+    },
+    fail(message) {
+      node.insertBefore(el("p", {class: "fault", role: "alert"}, message), node.lastChild);
+    },
+  };
+}
