@@ -16,6 +16,7 @@ using engine::Activations;
 using engine::AttentionKind;
 using engine::ExpertWeightsKind;
 using engine::Fusion;
+using engine::HeadKind;
 using engine::KvType;
 using kernels::cpu::SimdLevel;
 
@@ -136,6 +137,10 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
       command, "--experts", options.experts,
       {{"mxfp4", ExpertWeightsKind::mxfp4}, {"dequantised", ExpertWeightsKind::dequantised}},
       "multiplied as they are, or expanded in memory first (default: mxfp4)");
+  add_choice<HeadKind>(command, "--head", options.head,
+                       {{"screened", HeadKind::screened}, {"full", HeadKind::full}},
+                       "greedy tokens on CPUs: from the few exact logits that an 8-bit copy of "
+                       "the output head leaves in question, or from all (default: screened)");
   add_choice<Fusion>(command, "--fusion", options.fusion,
                      {{"fused", Fusion::fused}, {"op-by-op", Fusion::op_by_op}},
                      "operations joined to few passes or kernels, or one each (default: fused)");

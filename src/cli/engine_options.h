@@ -30,10 +30,9 @@ struct EngineArguments {
 
 /// --model, --weights, --shape, --layers.
 void add_model_options(CLI::App& command, EngineArguments& arguments);
-/// --backend, --threads, --simd, --kv-dtype, --attention, --experts, --fusion, --chunk, and what
-/// only the GPU has: --products, --weight-layout, --pipelines, --kv-layout, --host-memory,
-/// --graphs,
-/// --dependent-launch, --deterministic, --gpu-memory.
+/// --backend, --threads, --simd, --kv-dtype, --attention, --experts, --head, --fusion, --chunk, and
+/// what only the GPU has: --products, --weight-layout, --pipelines, --kv-layout, --host-memory,
+/// --graphs, --dependent-launch, --deterministic, --gpu-memory.
 void add_engine_options(CLI::App& command, EngineArguments& arguments);
 /// --activations f32|int8|auto.
 void add_activations(CLI::App& command, EngineArguments& arguments);

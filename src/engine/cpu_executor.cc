@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "engine/cpu/layers.h"
+#include "engine/cpu/screened_head.h"
 #include "engine/cpu/split.h"
 
 namespace gauntlet::engine {
@@ -15,6 +16,15 @@ namespace {
 /// Rows of logits computed together: enough to reuse each weight, few enough to keep in memory
 /// for a vocabulary of 200,000.
 constexpr std::int64_t kLogitRows = 32;
+
+/// A head smaller than this stays in a cache, where reading it costs little.
+constexpr std::int64_t kScreenedHeadBytes = 8 << 20;
+
+/// The bounds are those of dense weights; and bytes are no less than MXFP4.
+bool is_worth_screening(const model::Matrix& head) {
+  return head.type != model::WeightType::mxfp4 &&
+         head.rows * head.row_bytes() >= kScreenedHeadBytes;
+}
 
 /// A token whose logits somebody wants.
 struct LogitRow {
@@ -37,6 +47,7 @@ class CpuExecutor final : public Executor {
         buffers_(model_.config, max_batch_tokens, threads_->size()),
         barrier_(threads_->size()),
         machine_{model_, plan_, kernels::cpu::kernels(plan_.simd), rope_, store_, threads_->size()},
+        screened_(machine_, barrier_),
         max_batch_tokens_(max_batch_tokens),
         final_(kLogitRows, model_.config.hidden),
         logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {}
@@ -66,6 +77,7 @@ class CpuExecutor final : public Executor {
     const Step step = flatten(items);
     for (const PageCopy& copy : pool_.take_copies()) store_.copy(copy);
     const std::vector<LogitRow> rows = wanted_rows(items, step);
+    const HeadKind head = head_for(items, rows);
     std::vector<ItemResult> results(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
       results[i].target_log_probs.resize(items[i].targets.size());
@@ -74,12 +86,28 @@ class CpuExecutor final : public Executor {
     threads_->run([&](int worker) {
       layers.run(worker);
       for (std::size_t first = 0; first < rows.size(); first += kLogitRows) {
-        const std::size_t count = std::min<std::size_t>(kLogitRows, rows.size() - first);
-        logits(layers, {rows.data() + first, count}, worker);
-        judge(items, {rows.data() + first, count}, results, worker);
+        const std::span<const LogitRow> some(
+            rows.data() + first, std::min<std::size_t>(kLogitRows, rows.size() - first));
+        normalise(layers, some, head, worker);
+        if (screens(head, some)) {
+          screened_.run({.rows = final_,
+                         .precision = layers.precision_for(model_.lm_head),
+                         .num_rows = std::ssize(some),
+                         .logits = logits_.data(),
+                         .stride = logit_stride()},
+                        worker);
+        } else {
+          logits(layers, some, worker);
+          judge(items, some, results, worker);
+        }
       }
     });
-    account(layers, step, !rows.empty());
+    const bool screened = screens(head, rows);
+    for (std::size_t r = 0; screened && r < rows.size(); ++r) {
+      results[rows[r].item].token = screened_.token(static_cast<std::int64_t>(r));
+    }
+    account(layers, step);
+    count_head(std::ssize(rows), screened ? HeadKind::screened : HeadKind::full);
     for (const BatchItem& item : items) pool_.commit(item.sequence, std::ssize(item.tokens));
     return results;
   }
@@ -131,7 +159,19 @@ class CpuExecutor final : public Executor {
     return rows;
   }
 
-  void logits(const Layers& layers, std::span<const LogitRow> rows, int worker) {
+  /// Screened where nothing but greedy tokens is wanted, and of few sequences.
+  HeadKind head_for(const std::vector<BatchItem>& items, const std::vector<LogitRow>& rows) const {
+    if (!plan_.screens(std::ssize(rows))) return HeadKind::full;
+    const bool greedy = std::ranges::all_of(rows, [&](const LogitRow& row) {
+      const BatchItem& item = items[row.item];
+      return item.want == Want::token && item.targets.empty() && item.allowed.empty() &&
+             item.sampling.temperature == 0;
+    });
+    return greedy ? HeadKind::screened : HeadKind::full;
+  }
+
+  /// The last norm, and what a screened head needs of it.
+  void normalise(const Layers& layers, std::span<const LogitRow> rows, HeadKind head, int worker) {
     const auto precision = layers.precision_for(model_.lm_head);
     const std::int64_t hidden = model_.config.hidden;
     const Share share = share_of(std::ssize(rows), 1, worker, threads_->size());
@@ -140,10 +180,19 @@ class CpuExecutor final : public Executor {
           buffers_.x.data() + rows[r].token * hidden, model_.final_norm.data(),
           static_cast<float>(model_.config.rms_epsilon), hidden, final_.row(r));
       final_.round(machine_.kernels, precision, r, 0, final_.stride());
+      if (head == HeadKind::screened) screened_.prepare(final_, precision, r);
     }
     barrier_.wait();
+  }
+
+  /// Once these rows are normalised.
+  bool screens(HeadKind head, std::span<const LogitRow> rows) const {
+    return head == HeadKind::screened && screened_.holds(std::ssize(rows));
+  }
+
+  void logits(const Layers& layers, std::span<const LogitRow> rows, int worker) {
     layers.share_product({.weights = model_.lm_head,
-                          .precision = precision,
+                          .precision = layers.precision_for(model_.lm_head),
                           .group_end = model_.lm_head.num_groups(),
                           .num_tokens = std::ssize(rows),
                           .x = final_.view(),
@@ -162,7 +211,8 @@ class CpuExecutor final : public Executor {
       const float* values = logits_.data() + r * logit_stride();
       const BatchItem& item = items[row.item];
       ItemResult& result = results[row.item];
-      const double normaliser = machine_.kernels.log_sum_exp(values, vocab);
+      const bool is_scored = row.target >= 0 || item.want >= Want::log_probability;
+      const double normaliser = is_scored ? machine_.kernels.log_sum_exp(values, vocab) : 0;
       if (row.target >= 0) {
         result.target_log_probs[row.target] = values[item.targets[row.target]] - normaliser;
       }
@@ -171,7 +221,7 @@ class CpuExecutor final : public Executor {
       result.token = item.sampling.temperature == 0 && item.allowed.empty()
                          ? static_cast<std::int32_t>(machine_.kernels.argmax(values, vocab))
                          : sample(all, item.sampling, item.allowed);
-      if (result.token >= 0) {
+      if (result.token >= 0 && item.want >= Want::log_probability) {
         result.log_probability = static_cast<float>(values[result.token] - normaliser);
       }
       if (item.want == Want::logits) result.logits.assign(all.begin(), all.end());
@@ -179,12 +229,11 @@ class CpuExecutor final : public Executor {
     barrier_.wait();
   }
 
-  void account(const Layers& layers, const Step& step, bool with_head) {
+  void account(const Layers& layers, const Step& step) {
     traffic_ = {.expert_bytes = layers.expert_bytes(), .active_experts = layers.active_experts()};
     for (const PackedLayer& layer : model_.layers) {
       traffic_.dense_bytes += layer.qkv.bytes() + layer.o.bytes() + layer.router.bytes();
     }
-    if (with_head) traffic_.dense_bytes += model_.lm_head.bytes();
     for (const StepItem& item : step.items) {
       const std::int64_t end = step.positions[item.first_token + item.num_tokens - 1] + 1;
       for (std::size_t l = 0; l < model_.layers.size(); ++l) {
@@ -196,6 +245,16 @@ class CpuExecutor final : public Executor {
     }
   }
 
+  void count_head(std::int64_t rows, HeadKind head) {
+    if (rows == 0) return;
+    const std::int64_t groups =
+        head == HeadKind::screened ? screened_.exact_groups() : model_.lm_head.num_groups();
+    traffic_.dense_bytes +=
+        groups * (model_.lm_head.group_bytes() + model_.lm_head.group_scale_bytes());
+    if (head == HeadKind::screened) traffic_.dense_bytes += model_.screen.bytes();
+    traffic_.exact_logits = rows * std::min(groups * kernels::cpu::kGroupRows, model_.lm_head.rows);
+  }
+
   const Plan plan_;
   std::unique_ptr<ThreadPool> threads_;
   PackedModel model_;
@@ -205,6 +264,7 @@ class CpuExecutor final : public Executor {
   Buffers buffers_;
   SpinBarrier barrier_;
   Machine machine_;
+  ScreenedHead screened_;
   std::int64_t max_batch_tokens_;
   Rows final_;
   HostArray<float> logits_;
@@ -219,9 +279,11 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
                                                       const CpuExecutorConfig& config) {
   auto plan = resolve(config.options);
   if (!plan) return plan.error();
+  if (!is_worth_screening(weights.lm_head)) plan->head = HeadKind::full;
   auto threads = std::make_unique<ThreadPool>(plan->cpus);
   auto packed = pack_model(weights, *plan, *threads, config.progress);
   if (!packed) return packed.error();
+  plan->screen_bytes = packed->screen.bytes();
   const model::ModelConfig& shape = weights.config;
   const std::int64_t tokens = config.max_tokens > 0 ? config.max_tokens : shape.max_positions;
   const auto pages = [](std::int64_t positions) {

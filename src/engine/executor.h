@@ -14,11 +14,12 @@
 
 namespace gauntlet::engine {
 
-/// What is wanted of a sequence's tokens in this step.
+/// What is wanted of a sequence's tokens in this step; each includes the one before.
 enum class Want {
-  nothing,  // a chunk of a prompt that goes on
-  token,    // sample one after the last
-  logits,   // the logits after the last, and the token
+  nothing,          // a chunk of a prompt that goes on
+  token,            // sample one after the last
+  log_probability,  // of that token
+  logits,           // all of them after the last
 };
 
 struct BatchItem {
@@ -33,7 +34,7 @@ struct BatchItem {
 
 struct ItemResult {
   std::int32_t token = -1;
-  float log_probability = 0;             // of that token, before temperature
+  float log_probability = 0;             // of that token, before temperature; where wanted
   std::vector<float> logits;             // [vocab] where wanted
   std::vector<double> target_log_probs;  // one per target
 };
@@ -46,6 +47,7 @@ struct StepTraffic {
   std::int64_t expert_bytes = 0;  // of those experts that some token chose
   std::int64_t kv_bytes = 0;
   std::int64_t active_experts = 0;  // those, over all layers
+  std::int64_t exact_logits = 0;    // computed in full precision, of all tokens together
 };
 
 class Executor {

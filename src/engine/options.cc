@@ -58,6 +58,8 @@ Expected<Plan> resolve(const EngineOptions& options) {
   const bool rounded =
       options.activations == Activations::int8 ||
       (options.activations == Activations::automatic && *level != SimdLevel::portable);
+  // The byte products need VNNI to keep up with the memory.
+  if (*level >= SimdLevel::avx512) plan.head = options.head;
   if (rounded) {
     plan.dense = *level == SimdLevel::avx512_bf16 ? Precision::bf16 : Precision::f32;
     plan.experts = options.experts == ExpertWeightsKind::mxfp4 ? Precision::int8 : plan.dense;
@@ -162,6 +164,16 @@ Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu) {
   return plan;
 }
 
+namespace {
+
+std::string describe_head(const Plan& plan) {
+  if (plan.head == HeadKind::full) return "full";
+  return fmt::format("screened by bytes for 1 to {} greedy tokens, {} more memory", kScreenedRows,
+                     format_bytes(static_cast<double>(plan.screen_bytes)));
+}
+
+}  // namespace
+
 std::vector<std::string> Plan::describe() const {
   if (cuda) return describe_cuda(*cuda);
   const auto simd_name = kernels::cpu::name_of(simd);
@@ -174,6 +186,7 @@ std::vector<std::string> Plan::describe() const {
       fmt::format("attention: {}, {}", attention == AttentionKind::flash ? "flash" : "naive",
                   simd_name),
       fmt::format("layers: {}", name_of(fusion)),
+      fmt::format("head: {}", describe_head(*this)),
       fmt::format("kv: {}, paged", name_of(kv)),
   };
 }

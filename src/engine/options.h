@@ -16,6 +16,8 @@ enum class Activations { f32, int8, automatic };
 enum class Fusion { fused, op_by_op };
 enum class AttentionKind { flash, naive };
 enum class ExpertWeightsKind { mxfp4, dequantised };
+/// Whether a greedy token is found among a few exact logits, which bounds single out, or among all.
+enum class HeadKind { screened, full };
 enum class KvType { f32, bf16, fp8 };
 enum class Backend { cpu, cuda };
 /// How weights reach the tensor cores for many tokens: bulk copies by a warp of their own, or each
@@ -53,6 +55,7 @@ struct EngineOptions {
   Fusion fusion = Fusion::fused;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind experts = ExpertWeightsKind::mxfp4;
+  HeadKind head = HeadKind::screened;
   std::optional<KvType> kv;  // none: f32 on CPUs, bf16 on a GPU
   CudaOptions cuda;
 };
@@ -90,6 +93,10 @@ struct CudaPlan {
   CudaMemory memory;
 };
 
+/// A step wants at most so many greedy tokens for its head to be screened: beyond, the byte
+/// products take longer than reading the weights.
+inline constexpr std::int64_t kScreenedRows = 4;
+
 /// What runs: each option resolved to a named variant.
 struct Plan {
   kernels::cpu::SimdLevel simd = kernels::cpu::SimdLevel::portable;
@@ -99,11 +106,17 @@ struct Plan {
   Fusion fusion = Fusion::fused;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
+  HeadKind head = HeadKind::full;
+  std::int64_t screen_bytes = 0;  // that a screened head takes beside the exact one
   KvType kv = KvType::f32;
   std::optional<CudaPlan> cuda;  // of an executor on a GPU, which has no use for the others
 
   /// "f32", "int8"; "bf16" on a GPU.
   std::string activations() const;
+  /// Whether a step that wants so many greedy tokens, and nothing else, screens its head.
+  bool screens(std::int64_t rows) const {
+    return head == HeadKind::screened && rows > 0 && rows <= kScreenedRows;
+  }
   /// One line per operation: "experts: mxfp4 x int8, avx512-bf16".
   std::vector<std::string> describe() const;
 };

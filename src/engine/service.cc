@@ -162,8 +162,8 @@ BatchItem Service::item_for(const Work& work) const {
   const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
   Want want = Want::nothing;
   if (work.is_last) {
-    const bool on_host = choice.seen || choice.request->top_log_probs > 0;
-    want = on_host ? Want::logits : Want::token;
+    const std::optional<int> shown = choice.request->top_log_probs;
+    want = choice.seen || shown > 0 ? Want::logits : shown ? Want::log_probability : Want::token;
   }
   return {.sequence = work.sequence,
           .tokens = {tokens.begin(), tokens.end()},
@@ -203,7 +203,7 @@ TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) cons
       .choice = choice.index, .token = result.token, .log_probability = result.log_probability};
   if (event.token == kNoChoice || result.logits.empty()) return event;
   if (choice.request->top_log_probs > 0) {
-    event.top = top_log_probs(result.logits, choice.request->top_log_probs);
+    event.top = top_log_probs(result.logits, *choice.request->top_log_probs);
   }
   if (!choice.seen) return event;
   std::vector<float> adjusted = result.logits;

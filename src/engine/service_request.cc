@@ -29,9 +29,10 @@ Expected<void> validate(const ServiceRequest& request, const RequestLimits& limi
     return wrong(fmt::format("the number of choices is between 1 and {}, not {}", limits.choices,
                              request.num_choices));
   }
-  if (request.top_log_probs < 0 || request.top_log_probs > limits.vocab) {
+  const int shown = request.top_log_probs.value_or(0);
+  if (shown < 0 || shown > limits.vocab) {
     return wrong(fmt::format("between 0 and {} log-probabilities can be shown, not {}",
-                             limits.vocab, request.top_log_probs));
+                             limits.vocab, shown));
   }
   if (auto valid = validate(request.adjustments, limits.vocab); !valid) return valid;
   return validate(request.sampling);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ struct ServiceRequest {
   std::vector<std::int32_t> stop_ids;
   EndOfSequence end_of_sequence = EndOfSequence::ends;
   int num_choices = 1;  // the first draws with the seed, each other with one made of it
-  int top_log_probs = 0;
+  std::optional<int> top_log_probs;  // none: no log-probabilities at all
   int priority = 0;
   /// The tokens that may follow what a choice has made so far: a bit per id, or nothing where all
   /// may. A function of its arguments alone; none: all tokens, always.
@@ -39,7 +40,7 @@ Expected<void> validate(const ServiceRequest& request, const RequestLimits& limi
 struct TokenEvent {
   int choice = 0;
   std::int32_t token = -1;
-  float log_probability = 0;      // before temperature and adjustments
+  float log_probability = 0;      // before temperature and adjustments; where asked for
   std::vector<TokenLogProb> top;  // as many as asked for
 };
 

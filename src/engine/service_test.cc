@@ -74,14 +74,15 @@ TEST_F(Services, end_at_eos_at_a_stop_id_and_at_a_verdict) {
 }
 
 TEST_F(Services, ask_for_logits_only_where_they_are_needed) {
-  Heard plain, biased, shown;
+  Heard plain, biased, shown, scored;
   submit(plain, {.prompt = {1}, .max_tokens = 2});
   submit(biased, {.prompt = {1}, .max_tokens = 2, .adjustments = {.bias = {{77, 100.0f}}}});
   submit(shown, {.prompt = {1}, .max_tokens = 2, .top_log_probs = 3});
+  submit(scored, {.prompt = {1}, .max_tokens = 2, .top_log_probs = 0});
   drain();
-  for (const auto& item : executor.steps.front().items) {
-    EXPECT_EQ(item.want == Want::token, &item == &executor.steps.front().items.front());
-  }
+  std::vector<Want> wants;
+  for (const auto& item : executor.steps.front().items) wants.push_back(item.want);
+  EXPECT_EQ(wants, (std::vector{Want::token, Want::logits, Want::logits, Want::log_probability}));
   EXPECT_EQ(plain.tokens[0], (Ids{2, 3}));
   EXPECT_EQ(biased.tokens[0], (Ids{77, 77}));
   EXPECT_NEAR(biased.events[0].log_probability, std::log(1.0 / 3 / 511), 1e-4) << "as it was";

@@ -172,7 +172,9 @@ SpeedWork work_of(const SpeedTest& test, const model::ModelConfig& config) {
   const double heads = 2 * hidden * as_double(config.vocab);
   // A prompt's logits are wanted after its last token only.
   const double logits = test.kind == SpeedKind::prefill ? as_double(test.batch) : tokens;
-  SpeedWork work{.dense_flops = tokens * layers * projections + logits * heads,
+  SpeedWork work{.dense_flops = tokens * layers * projections,
+                 .head_flops = logits * heads,
+                 .head_rows = test.batch,
                  .expert_flops = tokens * layers * experts};
   for (const model::AttentionSpan span : config.attention) {
     double seen = 0;
@@ -192,10 +194,14 @@ SpeedLimit limit_of(const SpeedWork& work, double bytes, const Plan& plan,
   const double dense = plan.cuda ? rates.bf16_flops_per_s : rate_of(plan.dense, rates);
   const double experts = plan.cuda ? dense : rate_of(plan.experts, rates);
   const double attention = plan.cuda ? dense : rates.f32_flops_per_s;
-  if (rates.read_bytes_per_s <= 0 || dense <= 0 || experts <= 0 || attention <= 0) return {};
+  // A screened head multiplies bytes by values of two.
+  const double head = plan.screens(work.head_rows) ? rates.int8_flops_per_s / 2 : dense;
+  if (rates.read_bytes_per_s <= 0 || dense <= 0 || head <= 0 || experts <= 0 || attention <= 0) {
+    return {};
+  }
   const double memory = bytes / rates.read_bytes_per_s;
-  const double compute =
-      work.dense_flops / dense + work.expert_flops / experts + work.attention_flops / attention;
+  const double compute = work.dense_flops / dense + work.head_flops / head +
+                         work.expert_flops / experts + work.attention_flops / attention;
   return memory >= compute ? SpeedLimit{memory, "memory"} : SpeedLimit{compute, "compute"};
 }
 

@@ -66,7 +66,9 @@ class SpeedMeter {
 
 /// Floating-point operations of one repetition, by what computes them.
 struct SpeedWork {
-  double dense_flops = 0;      // attention's projections, router, lm_head
+  double dense_flops = 0;      // attention's projections, router
+  double head_flops = 0;       // of the output head, for every logit
+  std::int64_t head_rows = 0;  // tokens of one step that it is computed for
   double expert_flops = 0;     // of the experts that each token chooses
   double attention_flops = 0;  // scores and weighted values
 };

@@ -80,12 +80,14 @@ TEST(SpeedWork, counts_each_product_once) {
   const SpeedWork work =
       work_of({.kind = SpeedKind::decode, .batch = 2, .context = 10, .tokens = 1}, small_config());
   // q and o 8x8 each, k and v 4x8 each, router 4x8; lm_head 100x8.
-  EXPECT_DOUBLE_EQ(work.dense_flops, 2 * (2 * 2 * (64 + 64 + 32 + 32 + 32) + 2 * 800));
+  EXPECT_DOUBLE_EQ(work.dense_flops, 2 * (2 * 2 * (64 + 64 + 32 + 32 + 32)));
+  EXPECT_DOUBLE_EQ(work.head_flops, 2 * (2 * 800));
   EXPECT_DOUBLE_EQ(work.expert_flops, 2 * 2 * 2 * (3 * 8 * 16 * 2));
   // Eight positions in the sliding layer, eleven in the full one; keys and values; width 8.
   EXPECT_DOUBLE_EQ(work.attention_flops, 2 * 4 * 8 * (8 + 11));
   const SpeedWork prompt = work_of({.kind = SpeedKind::prefill, .tokens = 2}, small_config());
-  EXPECT_DOUBLE_EQ(prompt.dense_flops, 2 * 2 * 2 * 224 + 2 * 800) << "one set of logits";
+  EXPECT_DOUBLE_EQ(prompt.dense_flops, 2 * 2 * 2 * 224);
+  EXPECT_DOUBLE_EQ(prompt.head_flops, 2 * 800) << "one set of logits";
 }
 
 TEST(SpeedLimit, is_the_longer_of_reading_and_computing) {
@@ -97,6 +99,10 @@ TEST(SpeedLimit, is_the_longer_of_reading_and_computing) {
   plan.experts = kernels::cpu::Precision::int8;
   EXPECT_DOUBLE_EQ(limit_of(work, 20, plan, rates).seconds, 12);
   EXPECT_EQ(limit_of(work, 200, plan, rates).bound_by, "memory");
+  const SpeedWork with_head{.dense_flops = 100, .head_flops = 50, .head_rows = 4};
+  EXPECT_DOUBLE_EQ(limit_of(with_head, 20, plan, rates).seconds, 15);
+  plan.head = HeadKind::screened;
+  EXPECT_DOUBLE_EQ(limit_of(with_head, 20, plan, rates).seconds, 12) << "bytes, twice";
   plan.dense = kernels::cpu::Precision::bf16;
   EXPECT_EQ(limit_of(work, 20, plan, rates).bound_by, "") << "that rate is unknown";
 }

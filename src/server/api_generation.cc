@@ -65,7 +65,7 @@ ApiResult<engine::ServiceRequest> Api::service_request(Ids prompt, const Generat
                                 .stop_ids = params.stop_ids,
                                 .end_of_sequence = params.end_of_sequence,
                                 .num_choices = params.num_choices,
-                                .top_log_probs = params.top_log_probs.value_or(0)};
+                                .top_log_probs = params.top_log_probs};
 }
 
 std::optional<ApiError> Api::constrain(const std::optional<OutputConstraint>& constraint,

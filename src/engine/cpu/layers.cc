@@ -24,6 +24,8 @@ Precision Layers::precision_for(const kernels::cpu::PackedMatrix& matrix) const 
       return machine_.plan.dense;
     case PackedFormat::mxfp4:
       return machine_.plan.experts;
+    case PackedFormat::int8:
+      return Precision::int8;
   }
   return Precision::f32;
 }

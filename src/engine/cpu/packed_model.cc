@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "engine/cpu/split.h"
+#include "kernels/cpu/screen.h"
 
 namespace gauntlet::engine {
 namespace {
@@ -26,8 +28,9 @@ struct RowSource {
 struct Job {
   PackedMatrix* target;
   std::function<RowSource(std::int64_t)> source;
-  std::vector<const Matrix*> sources;
+  std::vector<const Matrix*> sources;  // that are not needed afterwards
   std::int64_t offset = 0;
+  Screen* screen = nullptr;  // whose norms come with the rows
 };
 
 PackedFormat format_of(WeightType type, ExpertWeightsKind kind) {
@@ -74,6 +77,13 @@ class GroupPacker {
           from.matrix->read_row_mxfp4(from.row, nibbles_.data(), scales_.data());
           kernels::cpu::pack_row_mxfp4(nibbles_.data(), scales_.data(), target.cols, place);
           break;
+        case PackedFormat::int8: {
+          from.matrix->read_row(from.row, floats_.data());
+          const auto norms = kernels::cpu::pack_row_int8(floats_.data(), target.cols, place);
+          job.screen->residual_norms[first + lane] = norms.residual;
+          job.screen->norms[first + lane] = norms.row;
+          break;
+        }
       }
     }
   }
@@ -115,8 +125,25 @@ class Packer {
       if (format_of(other->type, plan_.expert_weights) != format) format = PackedFormat::f32;
     }
     target = {.format = format, .rows = rows, .cols = sources[0]->cols};
-    jobs_.push_back({&target, std::move(source), std::move(sources), bytes_});
+    jobs_.push_back({.target = &target,
+                     .source = std::move(source),
+                     .sources = std::move(sources),
+                     .offset = bytes_});
     bytes_ += aligned(target.bytes());
+  }
+
+  /// Before the matrix itself is planned, whose job lets the source go.
+  void plan_screen(Screen& screen, const Matrix& matrix) {
+    screen.weights = {.format = PackedFormat::int8, .rows = matrix.rows, .cols = matrix.cols};
+    const auto rows = static_cast<std::size_t>(screen.weights.num_groups() * kGroupRows);
+    screen.residual_norms.resize(rows);
+    screen.norms.resize(rows);
+    jobs_.push_back({.target = &screen.weights,
+                     .source = [&matrix](std::int64_t row) { return RowSource{&matrix, row}; },
+                     .sources = {},
+                     .offset = bytes_,
+                     .screen = &screen});
+    bytes_ += aligned(screen.weights.bytes());
   }
 
   void run(PackedModel& model, ThreadPool& threads, const std::function<void(double)>& progress) {
@@ -210,9 +237,13 @@ Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan&
     to.mlp_norm = padded(from.mlp_norm);
     to.router_bias = padded(from.router_bias);
   }
+  if (plan.head == HeadKind::screened) packer.plan_screen(model.screen, weights.lm_head);
   packer.plan_matrix(model.lm_head, weights.lm_head);
   model.final_norm = padded(weights.final_norm);
   packer.run(model, threads, progress);
+  for (const float norm : model.screen.norms) {
+    model.screen.largest_norm = std::max(model.screen.largest_norm, norm);
+  }
   return model;
 }
 

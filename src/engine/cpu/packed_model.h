@@ -33,6 +33,19 @@ struct PackedLayer {
   std::vector<PackedExpert> experts;
 };
 
+/// The output head once more in bytes, and how far each row's may be from the exact one.
+struct Screen {
+  kernels::cpu::PackedMatrix weights;  // no rows: the head is not screened
+  HostArray<float> residual_norms;     // [rows rounded up to 16]
+  HostArray<float> norms;
+  float largest_norm = 0;
+
+  std::int64_t bytes() const {
+    return weights.bytes() +
+           static_cast<std::int64_t>((residual_norms.size() + norms.size()) * sizeof(float));
+  }
+};
+
 struct PackedModel {
   model::ModelConfig config;
   model::Matrix embedding;  // read row by row where it lies
@@ -40,6 +53,7 @@ struct PackedModel {
   std::vector<PackedLayer> layers;
   std::vector<float> final_norm;
   kernels::cpu::PackedMatrix lm_head;
+  Screen screen;
   HostArray<std::uint8_t> memory;
 };
 

@@ -26,6 +26,9 @@ struct Activations {
   const float* i8_scales = nullptr;          // [row][stride/32], half of the block's step
   const std::int32_t* i8_offsets = nullptr;  // [row][stride/32], -12 * sum of the block
   std::int64_t stride = 0;
+  /// With int8 weights a value is 128 * i8 + i8_low, i8_scales its step and i8_offsets minus the
+  /// sum of the block's values.
+  const std::int8_t* i8_low = nullptr;
 };
 
 enum class Precision { f32, bf16, int8 };
@@ -36,7 +39,7 @@ enum class Output { store, accumulate };
 /// it is the same whatever else is in the batch.
 struct Product {
   PackedMatrix weights;
-  Precision precision = Precision::f32;  // bf16 with bf16 weights, int8 with mxfp4 only
+  Precision precision = Precision::f32;  // bf16 with bf16 weights, int8 with mxfp4 and int8
   std::int64_t group_begin = 0;
   std::int64_t group_end = 0;
   std::int64_t num_tokens = 0;
@@ -74,6 +77,19 @@ struct AttentionTask {
 inline constexpr int kAttentionRows = 8;
 inline constexpr int kPageTokens = 16;
 
+/// Rows of approximate products, each within its bound of the exact one:
+/// bound = per_residual * residual_norms[row] + per_norm * norms[row] + constant.
+struct BoundRows {
+  std::int64_t rows = 0;
+  const float* values = nullptr;  // [rows rounded up to 16], and so the norms
+  const float* residual_norms = nullptr;
+  const float* norms = nullptr;
+  float per_residual = 0;
+  float per_norm = 0;
+  float constant = 0;
+  float* group_uppers = nullptr;  // out: per sixteen rows the largest value + bound
+};
+
 struct KernelTable {
   SimdLevel level;
   void (*product)(const Product&);
@@ -92,6 +108,8 @@ struct KernelTable {
   std::int64_t (*argmax)(const float* x, std::int64_t count);
   /// log(sum(exp(x)))
   double (*log_sum_exp)(const float* x, std::int64_t count);
+  /// The largest value - bound.
+  float (*bound_rows)(const BoundRows&);
 };
 
 /// Throws where the machine lacks the level.

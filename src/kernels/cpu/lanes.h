@@ -92,6 +92,12 @@ GAUNTLET_INLINE I32 high_nibbles(I32 v) {
 GAUNTLET_INLINE I32 dot_bytes(I32 sum, I32 unsigned_bytes, I32 signed_bytes) {
   return _mm512_dpbusd_epi32(sum, unsigned_bytes, signed_bytes);
 }
+/// The same for unsigned bytes of any size; dot_bytes takes those up to 128 on every level.
+GAUNTLET_INLINE I32 dot_all_bytes(I32 sum, I32 unsigned_bytes, I32 signed_bytes) {
+  return dot_bytes(sum, unsigned_bytes, signed_bytes);
+}
+GAUNTLET_INLINE I32 times_128(I32 v) { return _mm512_slli_epi32(v, 7); }
+GAUNTLET_INLINE I32 add_i32(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
 /// 2^(byte - 127) of sixteen E8M0 bytes; byte 0 is 2^-127, which is a subnormal.
 GAUNTLET_INLINE F32 load_e8m0(const std::uint8_t* p) {
   const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -250,6 +256,22 @@ GAUNTLET_INLINE __m256i dot_bytes_half(__m256i sum, __m256i u, __m256i s) {
 }
 GAUNTLET_INLINE I32 dot_bytes(I32 sum, I32 u, I32 s) {
   return {dot_bytes_half(sum.lo, u.lo, s.lo), dot_bytes_half(sum.hi, u.hi, s.hi)};
+}
+GAUNTLET_INLINE __m256i dot_all_bytes_half(__m256i sum, __m256i u, __m256i s) {
+  // Even and odd bytes apart, widened: pairs of bytes would saturate above 128.
+  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(u, _mm256_set1_epi16(255)),
+                                         _mm256_srai_epi16(_mm256_slli_epi16(s, 8), 8));
+  const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(u, 8), _mm256_srai_epi16(s, 8));
+  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+}
+GAUNTLET_INLINE I32 dot_all_bytes(I32 sum, I32 u, I32 s) {
+  return {dot_all_bytes_half(sum.lo, u.lo, s.lo), dot_all_bytes_half(sum.hi, u.hi, s.hi)};
+}
+GAUNTLET_INLINE I32 times_128(I32 v) {
+  return {_mm256_slli_epi32(v.lo, 7), _mm256_slli_epi32(v.hi, 7)};
+}
+GAUNTLET_INLINE I32 add_i32(I32 a, I32 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
 }
 GAUNTLET_INLINE __m256 e8m0_half(const std::uint8_t* p) {
   const __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));

@@ -12,12 +12,15 @@ std::int64_t PackedMatrix::group_bytes() const {
       return (cols + 1) / 2 * kGroupRows * 4;
     case PackedFormat::mxfp4:
       return cols / 2 * kGroupRows;
+    case PackedFormat::int8:
+      return cols * kGroupRows;
   }
   return 0;
 }
 
 std::int64_t PackedMatrix::group_scale_bytes() const {
-  return format == PackedFormat::mxfp4 ? cols / kBlock * kGroupRows : 0;
+  const bool has_scales = format == PackedFormat::mxfp4 || format == PackedFormat::int8;
+  return has_scales ? cols / kBlock * kGroupRows : 0;
 }
 
 GroupPlace PackedMatrix::place(std::int64_t group) const {
@@ -34,7 +37,7 @@ RowPlace row_place(const PackedMatrix& matrix, std::int64_t row, std::uint8_t* d
                    std::uint8_t* scales) {
   const GroupPlace group = matrix.place(row / kGroupRows);
   const std::int64_t lane = row % kGroupRows;
-  // Only MXFP4 has scales; the others may come without memory for them.
+  // Formats without scales may come without memory for them.
   std::uint8_t* scale =
       matrix.group_scale_bytes() > 0 ? scales + group.scale_offset + lane : nullptr;
   return {data + group.offset + lane * 4, group.step, scale, group.scale_step};

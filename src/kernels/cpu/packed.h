@@ -6,16 +6,17 @@
 namespace gauntlet::kernels::cpu {
 
 inline constexpr int kGroupRows = 16;
-inline constexpr int kBlock = 32;  // elements that share an MXFP4 scale, and an int8 one
+inline constexpr int kBlock = 32;  // elements that share a scale, of MXFP4 and of int8
 
 /// A group of sixteen rows is a row of units of 64 bytes, one word per lane:
 ///  f32    a unit per column
 ///  bf16   a unit per pair of columns (cols rounded up to even, zero-filled)
 ///  mxfp4  a unit per eight columns: byte j of a word has element j in its low and element 4 + j in
 ///         its high nibble. Scales apart: sixteen bytes per 32 columns.
+///  int8   a unit per four columns: bytes 128 above their value. Scales as those of mxfp4.
 /// Four groups make a tile, whose units alternate, so that a product over it reads one stream: four
 /// streams reach little more than half of the bandwidth of one. Groups left over lie by themselves.
-enum class PackedFormat { f32, bf16, mxfp4 };
+enum class PackedFormat { f32, bf16, mxfp4, int8 };
 
 inline constexpr int kTileGroups = 4;
 inline constexpr int kUnitBytes = 64;
