@@ -123,7 +123,7 @@
     turn.actions.append(...(turn.said.content ? [copy] : []), again);
   }
 
-  const ENDINGS = {length: "cut at the longest answer", tool_calls: "asks for a tool"};
+  const ENDINGS = {length: "cut at the limit", tool_calls: "asks for a tool"};
   async function answer() {
     const controller = new AbortController();
     controller.follows = true;

@@ -1,7 +1,7 @@
 // The cards beside the chat: one chart each, drawn by uPlot from readings of /metrics.
 "use strict";
 
-const POINTS_SHOWN = 120;
+const POINTS_SHOWN = 120; // of a second each
 const WINDOW_S = 15; // over which percentiles are taken
 
 const colorOf = {
@@ -23,6 +23,9 @@ const short = (value) =>
       ? `${+(value / 1e3).toPrecision(3)}k`
       : `${+value.toPrecision(3)}`;
 
+const caption = (title, note, now) =>
+  el("figcaption", {title: note}, el("b", {}, title), el("span", {class: "now"}, now));
+
 // `series`: [{label, color, read(span, window) -> number or null, text(value)}]; `top`: the least that the axis holds.
 function lineCard({title, note, series, axis = short, top = 1}) {
   const host = el("div", {class: "chart"});
@@ -30,10 +33,9 @@ function lineCard({title, note, series, axis = short, top = 1}) {
   const node = el(
     "figure",
     {class: "card"},
-    el("figcaption", {title: note}, title),
-    el(
-      "div",
-      {class: "now"},
+    caption(
+      title,
+      note,
       series.map(({label, color}, i) =>
         el(
           "span",
@@ -50,19 +52,22 @@ function lineCard({title, note, series, axis = short, top = 1}) {
   let chart = null;
   const draw = () => {
     if (host.clientWidth === 0) return;
-    if (chart) return chart.setSize({width: host.clientWidth, height: 84});
+    if (chart) return chart.setSize({width: host.clientWidth, height: 68});
     chart = new uPlot(
       {
         width: host.clientWidth,
-        height: 84,
+        height: 68,
         legend: {show: false},
         cursor: {show: false},
         padding: [6, 2, 4, 0],
-        scales: {x: {time: false}, y: {range: (_, __, high) => [0, Math.max(top, (high ?? 0) * 1.12)]}},
+        scales: {
+          x: {time: false, range: (_, first, last) => [Math.min(first, last - 30), last]},
+          y: {range: (_, __, high) => [0, Math.max(top, (high ?? 0) * 1.12)]},
+        },
         axes: [
           {show: false},
           {
-            size: 40,
+            size: 46,
             font: "11px system-ui, sans-serif",
             gap: 4,
             space: 26,
@@ -116,8 +121,11 @@ function expertCard() {
   const node = el(
     "figure",
     {class: "card", hidden: true},
-    el("figcaption", {title: "tokens by expert in the last seconds, over the mean of its layer"}, "Experts"),
-    el("div", {class: "now"}, el("span", {}, words, " ", where)),
+    caption(
+      "Experts",
+      "tokens by expert in the last seconds, over the mean of its layer",
+      el("span", {}, words, " ", where),
+    ),
     canvas,
   );
   let load = null;
@@ -215,14 +223,14 @@ function serverCards() {
       ],
     }),
     ...[
-      ["Time to first token", "gauntlet:time_to_first_token_seconds"],
+      ["First token", "gauntlet:time_to_first_token_seconds"],
       ["Between tokens", "gauntlet:inter_token_latency_seconds"],
     ].map(([title, name]) =>
       lineCard({
         title,
         note: `over the last ${WINDOW_S} seconds`,
         top: 0.001,
-        axis: (value) => `${short(value * 1e3)} ms`,
+        axis: (value) => (value >= 1 ? `${short(value)} s` : `${short(value * 1e3)} ms`),
         series: [
           {label: "median", color: "--accent", read: latency(name, 0.5), text: milliseconds},
           {label: "p95", color: "--regressed", read: latency(name, 0.95), text: milliseconds},

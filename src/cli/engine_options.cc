@@ -246,7 +246,7 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
       line.clear();
       const engine::CudaPlan& plan = *(*made)->plan().cuda;
       fmt::print(stderr, "{}: {}\n", plan.device, plan.memory.describe());
-      for (const std::string& line : plan.companions) fmt::print(stderr, "forced: {}\n", line);
+      for (const std::string& why : plan.companions) fmt::print(stderr, "forced: {}\n", why);
     }
     return made;
   }

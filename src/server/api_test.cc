@@ -210,6 +210,8 @@ TEST_F(ApiTest, asks_for_the_key_where_there_is_one) {
   EXPECT_EQ(status("Bearer secretsecret", "/v1/models"), 401);
   EXPECT_EQ(status("Bearer secret", "/v1/models"), 200);
   EXPECT_EQ(status("", "/health"), 200);
+  EXPECT_EQ(status("", "/"), 200) << "the page asks for the key itself";
+  EXPECT_EQ(status("", "/metrics"), 401);
 }
 
 TEST_F(ApiTest, answers_the_small_endpoints) {
@@ -219,6 +221,8 @@ TEST_F(ApiTest, answers_the_small_endpoints) {
   EXPECT_EQ(ask("GET", "/nowhere").status, 404);
   EXPECT_EQ(ask("GET", "/v1/completions").status, 405);
   EXPECT_EQ(ask("GET", "/version").status, 200);
+  EXPECT_THAT(ask("GET", "/?from=there").body, HasSubstr("<title>"));
+  EXPECT_EQ(ask("POST", "/chat.js").status, 405);
   const Json tokens = ask("POST", "/tokenize", R"({"prompt": "hello world"})").json();
   EXPECT_EQ(ask("POST", "/detokenize", Json{{"tokens", tokens["tokens"]}}.dump()).json()["prompt"],
             "hello world");

@@ -81,7 +81,8 @@ TEST(Metrics, have_every_name_and_type_that_dashboards_of_vllm_ask_for) {
 
 TEST(Metrics, end_counters_in_total_and_nothing_else_but_vllms_own_exception) {
   const ServerMetrics server;
-  for (const auto& [name, family] : exposed(full_view(server)).families()) {
+  const Exposition text = exposed(full_view(server));
+  for (const auto& [name, family] : text.families()) {
     if (name == "gauntlet:iteration_tokens_total") continue;
     EXPECT_EQ(name.ends_with("_total"), family.type == "counter") << name;
   }

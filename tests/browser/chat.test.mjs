@@ -10,7 +10,7 @@ const HOSTILE = '</script><img src=x onerror="window.hacked = 1"><b onclick=1>bo
 
 // Starts `gauntlet serve` with gauntlet-tiny on a free port.
 async function serve(...options) {
-  const child = spawn(process.env.GAUNTLET, ["serve", "--port", "0", ...options], {
+  const child = spawn(process.env.GAUNTLET, ["serve", "--port", "0", "--threads", "1", ...options], {
     stdio: ["ignore", "pipe", "ignore"],
   });
   for await (const line of createInterface({input: child.stdout})) {
@@ -34,7 +34,7 @@ after(async () => {
 // other host for anything.
 async function withPage({url = server.url, width = 1280, height = 800, known, prepare, ...options}, use) {
   const context = await browser.newContext({viewport: {width, height}, ...options});
-  context.setDefaultTimeout(20000);
+  context.setDefaultTimeout(60000);
   const page = await context.newPage();
   const complaints = [];
   const elsewhere = [];
