@@ -68,6 +68,7 @@ Ladder cpu_ladder() {
                             .fusion = engine::Fusion::op_by_op,
                             .attention = engine::AttentionKind::naive,
                             .experts = ExpertWeightsKind::dequantised,
+                            .head = engine::HeadKind::full,
                             .kv = KvType::f32};
   ladder.layers[4].absent =
       "a step is one fork of the threads: there are no launches to hide and no copies to overlap";
@@ -82,6 +83,11 @@ Ladder cpu_ladder() {
        .layer = 2,
        .targets = {"ch07:vectorized_copy", "ch08:loop_unrolling"},
        .switch_on = [](Stack& s) { s.engine.simd.reset(); }},
+      {.id = "screened_head",
+       .title = "bounds single out the few logits that must be exact",
+       .layer = 2,
+       .targets = {},
+       .switch_on = [](Stack& s) { s.engine.head = engine::HeadKind::screened; }},
       {.id = "flash_attention",
        .title = "attention in one blocked pass",
        .layer = 3,

@@ -21,12 +21,12 @@ std::string written(const Stack& stack) {
   for (const int value :
        {e.simd ? static_cast<int>(*e.simd) : -1, e.threads, static_cast<int>(e.activations),
         static_cast<int>(e.fusion), static_cast<int>(e.attention), static_cast<int>(e.experts),
-        e.kv ? static_cast<int>(*e.kv) : -1, static_cast<int>(e.cuda.pipelines),
-        static_cast<int>(e.cuda.graphs), static_cast<int>(e.cuda.dependent_launch),
-        static_cast<int>(e.cuda.products), static_cast<int>(e.cuda.weight_layout),
-        static_cast<int>(e.cuda.kv_layout), static_cast<int>(e.cuda.host_memory),
-        static_cast<int>(s.batching), static_cast<int>(s.chunking),
-        static_cast<int>(s.prefix_caching)}) {
+        static_cast<int>(e.head), e.kv ? static_cast<int>(*e.kv) : -1,
+        static_cast<int>(e.cuda.pipelines), static_cast<int>(e.cuda.graphs),
+        static_cast<int>(e.cuda.dependent_launch), static_cast<int>(e.cuda.products),
+        static_cast<int>(e.cuda.weight_layout), static_cast<int>(e.cuda.kv_layout),
+        static_cast<int>(e.cuda.host_memory), static_cast<int>(s.batching),
+        static_cast<int>(s.chunking), static_cast<int>(s.prefix_caching)}) {
     text += std::to_string(value) + " ";
   }
   return text;

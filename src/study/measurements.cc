@@ -111,6 +111,22 @@ Expected<engine::Score> score(const Workbench& bench, engine::Executor& executor
                               {.window = sizes.score_window});
 }
 
+struct Executors {
+  std::shared_ptr<engine::Executor> a, b;
+};
+
+/// Both sides' executors, with fewer sequences where so many do not fit in memory.
+Expected<Executors> fit(Workbench& bench, Sizes& sizes, const Sides& sides) {
+  constexpr std::int64_t kFewest = 8;
+  while (true) {
+    const auto a = bench.executor(sides.a, layer_room(sizes));
+    const auto b = a ? bench.executor(sides.b, layer_room(sizes)) : a;
+    if (a && b) return Executors{*a, *b};
+    if (sizes.most_sequences <= kFewest) return b.error();
+    sizes.most_sequences /= 2;
+  }
+}
+
 }  // namespace
 
 CellValue measure_truth(Workbench& bench, const Sizes& sizes, const OptionIds& on) {
@@ -136,11 +152,10 @@ CellValue measure_served_truth(Workbench& bench, const Sizes& sizes, const Optio
 }
 
 CellValue measure_duel(Workbench& bench, const Sizes& sizes, const Sides& sides, double seconds) {
-  const auto a = bench.executor(sides.a, layer_room(sizes));
-  if (!a) return a.error();
-  const auto b = bench.executor(sides.b, layer_room(sizes));
-  if (!b) return b.error();
-  const auto fought = duel(bench, **a, **b, layer_workloads(sizes),
+  Sizes fitting = sizes;
+  auto both = fit(bench, fitting, sides);
+  if (!both) return both.error();
+  const auto fought = duel(bench, *both->a, *both->b, layer_workloads(fitting),
                            {.seconds = seconds, .least_blocks = sizes.least_blocks});
   if (!fought) return fought.error();
   return to_json(*fought);

@@ -39,16 +39,16 @@ struct ServeOutcome {
   double mean_queue = 0;                 // requests waiting, over the steps
   std::int64_t max_queue = 0;
 };
-Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
-                             const std::vector<PlannedRequest>& requests);
-
-double percentile(std::vector<double> values, double part);
-
 /// Who serves, and by which policy.
 struct ServeSide {
   engine::Executor& executor;
   const engine::SchedulerConfig& scheduler;
 };
+
+Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
+                             const std::vector<PlannedRequest>& requests);
+
+double percentile(std::vector<double> values, double part);
 
 /// The same requests on two sides in turns. Metrics, lower being better: makespan, first_token_p50,
 /// between_tokens_p95.

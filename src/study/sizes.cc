@@ -1,6 +1,7 @@
 #include "study/sizes.h"
 
 #include <algorithm>
+#include <set>
 
 namespace gauntlet::study {
 
@@ -62,7 +63,7 @@ Sizes sizes_for(Depth depth, engine::Backend backend, const model::ModelConfig& 
 std::vector<Workload> layer_workloads(const Sizes& sizes) {
   std::vector<Workload> workloads = {
       {"prompt", {.kind = engine::SpeedKind::prefill, .batch = 1, .tokens = sizes.prompt_tokens}}};
-  for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{8}, sizes.most_sequences}) {
+  for (const std::int64_t batch : std::set<std::int64_t>{1, 8, sizes.most_sequences}) {
     workloads.push_back(
         {"decode_" + std::to_string(batch),
          {.kind = engine::SpeedKind::decode, .batch = batch, .context = sizes.context}});

@@ -15,7 +15,7 @@ enum class Depth { quick, full };
 struct Sizes {
   std::int64_t prompt_tokens = 128;  // of the prompt whose first token is waited for
   std::int64_t context = 16;         // positions before a decode
-  std::int64_t most_sequences = 64;
+  std::int64_t most_sequences = 64;  // halved where they do not fit
   std::int64_t verify_prompts = 6;
   std::int64_t verify_prompt_tokens = 24;
   std::int64_t verify_tokens = 24;

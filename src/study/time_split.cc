@@ -52,13 +52,15 @@ std::map<std::string, PartCost> costs_of(const engine::Executor& executor, const
   const engine::StepTraffic traffic = executor.last_traffic();
   const engine::SpeedWork all =
       engine::work_of({.batch = test.batch, .context = test.context, .tokens = 1}, model);
-  const double head_values = static_cast<double>(model.vocab * model.hidden);
-  const double head_flops = 2 * head_values * static_cast<double>(test.batch);
-  const double head_bytes = 2 * head_values;  // bf16
+  const double head_flops = 2 * static_cast<double>(model.vocab * model.hidden * test.batch);
+  const double layer_bytes =
+      2 * static_cast<double>(model.num_layers * model.hidden *
+                              (2 * model.query_width() + 2 * model.kv_width() + model.num_experts));
+  const double head_bytes = static_cast<double>(traffic.dense_bytes) - layer_bytes;
   std::map<std::string, PartCost> costs;
   costs["attention"] = {
       {.dense_flops = all.dense_flops - head_flops, .attention_flops = all.attention_flops},
-      static_cast<double>(traffic.dense_bytes + traffic.kv_bytes) - head_bytes};
+      layer_bytes + static_cast<double>(traffic.kv_bytes)};
   costs["experts"] = {{.expert_flops = all.expert_flops},
                       static_cast<double>(traffic.expert_bytes)};
   costs["head"] = {{.dense_flops = head_flops}, head_bytes};

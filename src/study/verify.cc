@@ -15,6 +15,7 @@ using engine::BatchItem;
 using engine::ItemResult;
 using engine::SequenceId;
 using engine::Want;
+using Tokens = std::vector<std::vector<std::int32_t>>;
 
 double margin_of(const std::vector<float>& logits, std::int32_t best) {
   float second = -std::numeric_limits<float>::infinity();
@@ -43,32 +44,31 @@ class Sequences {
   std::vector<SequenceId> ids_;
 };
 
-Expected<void> run_together(engine::Executor& executor,
-                            std::vector<std::vector<std::int32_t>> inputs, std::int64_t max_tokens,
-                            GreedyRun& run) {
-  const std::size_t first = run.tokens.size();
-  run.tokens.resize(first + inputs.size());
-  run.margins.resize(first + inputs.size());
+/// Greedy tokens of prompts that run together; `margins` gets what the logits say, where wanted.
+Expected<Tokens> run_together(engine::Executor& executor, Tokens inputs, std::int64_t max_tokens,
+                              std::vector<std::vector<double>>* margins) {
+  Tokens made(inputs.size());
   const Sequences sequences(executor.kv(), inputs.size());
-  for (std::int64_t made = 0; made < max_tokens; ++made) {
+  for (std::int64_t step = 0; step < max_tokens; ++step) {
     std::vector<BatchItem> items;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!executor.kv().reserve(sequences[i], std::ssize(inputs[i]))) {
         return Error{"the KV cache is too small to verify in"};
       }
-      items.push_back(
-          {.sequence = sequences[i], .tokens = std::exchange(inputs[i], {}), .want = Want::logits});
+      items.push_back({.sequence = sequences[i],
+                       .tokens = std::exchange(inputs[i], {}),
+                       .want = margins ? Want::logits : Want::token});
     }
     const auto results = executor.collect(executor.submit(std::move(items)));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::int32_t token = results[i].token;
       if (token < 0) return Error{"the logits hold no choice: they are not numbers"};
-      run.tokens[first + i].push_back(token);
-      run.margins[first + i].push_back(margin_of(results[i].logits, token));
+      made[i].push_back(token);
+      if (margins) (*margins)[i].push_back(margin_of(results[i].logits, token));
       inputs[i] = {token};
     }
   }
-  return {};
+  return made;
 }
 
 }  // namespace
@@ -77,12 +77,18 @@ Expected<GreedyRun> greedy(engine::Executor& executor,
                            const std::vector<std::vector<std::int32_t>>& prompts,
                            std::int64_t max_tokens) {
   GreedyRun run;
-  const auto alone = run_together(executor, {prompts.front()}, max_tokens, run);
-  if (!alone) return alone.error();
-  if (prompts.size() == 1) return run;
-  const auto together =
-      run_together(executor, {prompts.begin() + 1, prompts.end()}, max_tokens, run);
-  if (!together) return together.error();
+  const auto alone = prompts.begin() + 1;
+  for (const Tokens& group : {Tokens(prompts.begin(), alone), Tokens(alone, prompts.end())}) {
+    if (group.empty()) continue;
+    std::vector<std::vector<double>> margins(group.size());
+    if (const auto ran = run_together(executor, group, max_tokens, &margins); !ran) {
+      return ran.error();
+    }
+    const auto tokens = run_together(executor, group, max_tokens, nullptr);
+    if (!tokens) return tokens.error();
+    run.tokens.insert(run.tokens.end(), tokens->begin(), tokens->end());
+    run.margins.insert(run.margins.end(), margins.begin(), margins.end());
+  }
   return run;
 }
 

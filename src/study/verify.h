@@ -16,7 +16,8 @@ struct GreedyRun {
   std::vector<std::vector<double>> margins;
 };
 
-/// The first prompt alone, the others together: kernels may differ by batch.
+/// The first prompt alone, the others together: kernels may differ by batch. The tokens are those
+/// of steps that want nothing else, as speed is measured; the margins come from a second run.
 Expected<GreedyRun> greedy(engine::Executor& executor,
                            const std::vector<std::vector<std::int32_t>>& prompts,
                            std::int64_t max_tokens);
