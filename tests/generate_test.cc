@@ -121,7 +121,7 @@ TEST(GenerateCommand, says_the_same_whatever_the_engine_options_when_exact) {
       gauntlet(generate("The captain looked at the sea and", "--max-tokens 24")).out;
   for (const char* options :
        {"--threads 1", "--threads 3", "--chunk 3", "--simd portable", "--attention naive",
-        "--experts dequantised", "--fusion op-by-op"}) {
+        "--experts dequantised", "--head full", "--fusion op-by-op"}) {
     EXPECT_EQ(gauntlet(generate("The captain looked at the sea and",
                                 std::string("--max-tokens 24 ") + options))
                   .out,

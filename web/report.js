@@ -5,6 +5,7 @@
   const {record, summary} = JSON.parse(document.getElementById("data").textContent);
   const results = record.results.map((result, index) => Object.assign(result, {index}));
   const filters = {chapter: "", status: "", backend: "", text: ""};
+  const {canvas, redraw, themeButton} = pageFrame();
   let redrawCeilings = null;
   const table = resultsTable(results);
 
@@ -328,7 +329,6 @@
     table.reveal(result);
   }
 
-  restoreTheme();
   const sections = [
     failures(),
     section(
@@ -353,5 +353,4 @@
   followLink();
 
   addEventListener("hashchange", followLink);
-  watchPage();
 })();

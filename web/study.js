@@ -42,7 +42,7 @@
         "div",
         {class: "top"},
         el("h1", {}, "Which optimization paid for what ", el("span", {class: "run-id"}, study.study_id)),
-        themeButton(),
+        frame.themeButton(),
       ),
       el(
         "p",
@@ -741,43 +741,27 @@
     if (!measured(r)) return null;
     const mean = (r.tokens * r.experts_per_token) / r.experts;
     const most = Math.max(...r.load.flat());
-    const pairsHost = el("div", {});
-    const showPairs = (index) => {
-      const {layer, counts} = r.together[index];
-      const strongest = Math.max(1, ...counts);
-      const before = redraws.length;
-      pairsHost.replaceChildren(
-        ...heatCanvas({
-          rows: r.experts,
-          columns: r.experts,
-          square: true,
-          at: (a, b) => (a === b ? 0 : counts[a * r.experts + b] / strongest),
-          say: (a, b) =>
-            a === b
-              ? `expert ${a}: ${r.load[layer][a].toLocaleString("en-US")} tokens`
-              : `experts ${a} and ${b}: together for ${counts[a * r.experts + b].toLocaleString("en-US")} tokens`,
-          label: `Experts of model layer ${layer} chosen together`,
-        }),
-      );
-      // The map before is gone from the page; its redraw goes, too.
-      if (showPairs.at !== undefined) redraws[showPairs.at] = redraws.pop();
-      else showPairs.at = before;
-      redraws[showPairs.at]();
-    };
+    const uneven = Math.max(
+      0,
+      r.together.findIndex(({layer}) => layer === r.most_uneven_layer),
+    );
+    let shown = r.together[uneven];
+    let strongest = Math.max(1, ...shown.counts);
+    const together = (a, b) => shown.counts[a * r.experts + b];
     const select = el(
       "select",
-      {onchange: (event) => showPairs(Number(event.target.value)), "aria-label": "Model layer"},
+      {
+        "aria-label": "Model layer",
+        onchange(event) {
+          shown = r.together[Number(event.target.value)];
+          strongest = Math.max(1, ...shown.counts);
+          frame.redraw();
+        },
+      },
       r.together.map(({layer}, index) =>
         el("option", {value: index, selected: layer === r.most_uneven_layer}, `layer ${layer}`),
       ),
     );
-    router.ready = () =>
-      showPairs(
-        Math.max(
-          0,
-          r.together.findIndex(({layer}) => layer === r.most_uneven_layer),
-        ),
-      );
     return section(
       "router",
       "The router",
@@ -827,7 +811,17 @@
           {},
           el("figcaption", {}, "Who is chosen together "),
           el("label", {class: "choose"}, "in", select),
-          pairsHost,
+          heatCanvas({
+            rows: r.experts,
+            columns: r.experts,
+            square: true,
+            at: (a, b) => together(a, b) / strongest,
+            say: (a, b) =>
+              a === b
+                ? `expert ${a}: ${r.load[shown.layer][a].toLocaleString("en-US")} tokens`
+                : `experts ${a} and ${b}: together for ${together(a, b).toLocaleString("en-US")} tokens`,
+            label: "Experts chosen together",
+          }),
         ),
       ),
     );
@@ -904,7 +898,6 @@
     );
   }
 
-  restoreTheme();
   const sections = [
     findings(),
     ladder(),
@@ -921,7 +914,5 @@
     sections.map((node) => el("a", {href: `#${node.id}`}, node.querySelector("h2").textContent)),
   );
   document.body.append(header(), navigation, el("main", {}, sections));
-  router.ready?.();
-  redraw();
-  watchPage();
+  frame.redraw();
 })();

@@ -1,6 +1,8 @@
 // The study's charts: lines over a sweep, heat maps, points, the rungs of the ladder.
 "use strict";
 
+const frame = pageFrame();
+
 const LABEL = {
   gain: {words: "gain", glyph: "✓"},
   no_gain: {words: "no gain", glyph: "≈"},
@@ -74,7 +76,7 @@ function lineChart({x, y, series}) {
       .map((s) => `${series.length > 1 ? `${s.name} ` : ""}${y.text(s.values[i])}`)
       .join(", ");
   readout.textContent = describe(x.values.length - 1);
-  const host = canvas((node, width) => {
+  const host = frame.canvas((node, width) => {
     const colors = series.map(({tint}) => themeColor({c1: "--one", c2: "--two", c3: "--three"}[tint]));
     const known = series
       .flatMap((s) => [...s.values, ...(s.lo ?? []), ...(s.hi ?? [])])
@@ -189,7 +191,7 @@ function heatTable({corner, columns, rows, cell}) {
 // A matrix of many small cells on a canvas; `at(row, column)` in [0, 1], `say(row, column)` for the pointer.
 function heatCanvas({rows, columns, at, say, label, square}) {
   const readout = el("p", {class: "note readout"}, "Point at a cell.");
-  const host = canvas((node, width) => {
+  const host = frame.canvas((node, width) => {
     const across = Math.min(width, square ? 420 : width);
     const cell = Math.max(2, Math.floor(across / columns));
     const tall = square ? cell : Math.max(cell, 14);
@@ -225,7 +227,7 @@ function heatCanvas({rows, columns, at, say, label, square}) {
 
 // Points with names beside them.
 function scatter({x, y, points}) {
-  return canvas((node, width) => {
+  return frame.canvas((node, width) => {
     const xs = points.map((p) => p.x);
     const ys = points.map((p) => p.y);
     const spread = Math.max(...xs) - Math.min(...xs) || Math.abs(xs[0]) * 0.01 || 1;

@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
   add_bench(app, context);
   add_analyze(app, context);
   add_serve(app, context);
+  add_load(app, context);
   add_tokenize(app, context);
   try {
     app.parse(argc, argv);

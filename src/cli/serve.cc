@@ -1,6 +1,5 @@
 // gauntlet serve: a model behind OpenAI's API.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/engine_options.h"
+#include "cli/file_limit.h"
 #include "core/files.h"
 #include "server/api.h"
 #include "server/engine_loop.h"
@@ -70,14 +70,6 @@ Expected<model::Tokenizer> tokenizer_for(const Options& options, OpenModel& mode
   }
   if (model.tokenizer) return std::move(*model.tokenizer);
   return server::synthetic_tokenizer(model.weights.config.vocab);
-}
-
-/// A connection is a file: as many as the system lets this process have.
-void raise_file_limit() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 int serve(Options options) {

@@ -52,27 +52,42 @@ ItemResult run(Executor& executor, const std::vector<std::int32_t>& ids, std::in
   return result;
 }
 
-/// Choices with the golden ids forced, wherever the reference was sure.
-void expect_golden_choices(Executor& executor, const std::vector<GoldenCase>& cases,
-                           std::initializer_list<std::int64_t> chunks) {
-  int choices = 0, wrong = 0;
+/// Which positions of a case are compared.
+enum class Compared {
+  decided,          // all where the reference was sure
+  until_undecided,  // up to the first where it was not
+};
+
+struct Tally {
+  int choices = 0;
+  int wrong = 0;
+};
+
+/// Choices with the golden ids forced.
+void tally_choices(Executor& executor, const GoldenCase& golden, std::int64_t chunk,
+                   Compared compared, Tally& tally) {
+  const SequenceId sequence = executor.kv().create();
+  std::int32_t chosen = prefill(executor, sequence, golden.ids, chunk).token;
+  for (std::size_t i = 0; i < golden.greedy.size(); ++i) {
+    const bool decided = golden.margins[i] >= kDecidedOnGpu;
+    if (!decided && compared == Compared::until_undecided) break;
+    tally.choices += decided ? 1 : 0;
+    tally.wrong += decided && chosen != golden.greedy[i] ? 1 : 0;
+    chosen = decode(executor, sequence, golden.greedy[i]).token;
+  }
+  executor.kv().free(sequence);
+}
+
+void expect_golden_choices(Executor& executor, const std::vector<GoldenCase>& cases) {
+  Tally tally;
   for (const GoldenCase& golden : cases) {
-    for (const std::int64_t chunk : chunks) {
+    for (const std::int64_t chunk : {8192, 333, 7}) {
       if (chunk == 7 && golden.ids.size() > 210) continue;
-      const SequenceId sequence = executor.kv().create();
-      std::int32_t chosen = prefill(executor, sequence, golden.ids, chunk).token;
-      for (std::size_t i = 0; i < golden.greedy.size(); ++i) {
-        if (golden.margins[i] >= kDecidedOnGpu) {
-          ++choices;
-          wrong += chosen != golden.greedy[i] ? 1 : 0;
-        }
-        chosen = decode(executor, sequence, golden.greedy[i]).token;
-      }
-      executor.kv().free(sequence);
+      tally_choices(executor, golden, chunk, Compared::decided, tally);
     }
   }
-  EXPECT_EQ(wrong, 0) << "of " << choices;
-  EXPECT_GT(choices, 300);
+  EXPECT_EQ(tally.wrong, 0) << "of " << tally.choices;
+  EXPECT_GT(tally.choices, 300);
 }
 
 /// Logits after the prompts. The experts are those of exact arithmetic: gauntlet-tiny's case of 210
@@ -103,7 +118,7 @@ TEST(CudaGoldenOnGpu, choices_match_on_both_models) {
   GAUNTLET_NEEDS_CUDA_EXECUTOR();
   for (const std::string name : {"gauntlet-tiny", "gauntlet-draft"}) {
     const auto weights = golden_model(name);
-    expect_golden_choices(*gpu_executor(weights, {}), golden_cases(name), {8192, 333, 7});
+    expect_golden_choices(*gpu_executor(weights, {}), golden_cases(name));
   }
 }
 
@@ -214,6 +229,9 @@ TEST(CudaGoldenOnGpu, a_deterministic_request_gets_the_same_bits_in_any_company)
   }
 }
 
+/// Every switch rounds in its own order, and an undecided router then takes another expert. So the
+/// ids are those of the reference up to its first undecided choice, and with the experts of exact
+/// arithmetic wherever it was sure.
 TEST(CudaGoldenOnGpu, every_switch_off_keeps_the_choices) {
   GAUNTLET_NEEDS_CUDA_EXECUTOR();
   const NamedOptions switches[] = {
@@ -243,9 +261,27 @@ TEST(CudaGoldenOnGpu, every_switch_off_keeps_the_choices) {
   };
   const auto weights = golden_model("gauntlet-tiny");
   const auto cases = golden_cases("gauntlet-tiny");
+  const auto exact = executor_for(weights, {});
+  std::vector<RoutingTape> tapes(cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    tapes[i].record(*exact);
+    Tally ignored;
+    tally_choices(*exact, cases[i], 512, Compared::decided, ignored);
+  }
   for (const auto& [name, options] : switches) {
     SCOPED_TRACE(std::string("off: ") + name);
-    expect_golden_choices(*gpu_executor(weights, options), cases, {8192});
+    const auto gpu = gpu_executor(weights, options);
+    Tally free, same_experts;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      gpu->watch(nullptr);
+      tally_choices(*gpu, cases[i], 8192, Compared::until_undecided, free);
+      tapes[i].replay(*gpu);
+      tally_choices(*gpu, cases[i], 512, Compared::decided, same_experts);
+    }
+    EXPECT_EQ(free.wrong, 0) << "of " << free.choices;
+    EXPECT_GT(free.choices, 50);
+    EXPECT_EQ(same_experts.wrong, 0) << "of " << same_experts.choices;
+    EXPECT_GT(same_experts.choices, 300);
   }
 }
 

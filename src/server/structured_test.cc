@@ -111,8 +111,9 @@ TEST_F(StructuredTest, a_completion_is_held_to_it_from_its_first_token) {
       "max_tokens": 400, )" + schema_format(kPerson) +
                                      "}"));
   ASSERT_EQ(answered.status, 200) << answered.body;
-  ASSERT_EQ(answered.json()["choices"].size(), 4u);
-  for (const Json& choice : answered.json()["choices"]) {
+  const Json answer = answered.json();
+  ASSERT_EQ(answer["choices"].size(), 4u);
+  for (const Json& choice : answer["choices"]) {
     EXPECT_EQ(choice["finish_reason"], "stop");
     expect_person(Json::parse(choice["text"].get<std::string>()));
   }
@@ -122,7 +123,8 @@ TEST_F(StructuredTest, choices_of_one_request_go_their_own_ways) {
   const Answered answered =
       chat(schema_format(kPerson) + R"(, "n": 4, "max_tokens": 400, "seed": 5)");
   std::set<std::string> contents;
-  for (const Json& choice : answered.json()["choices"]) {
+  const Json answer = answered.json();
+  for (const Json& choice : answer["choices"]) {
     contents.insert(choice["message"]["content"].get<std::string>());
     expect_person(Json::parse(*contents.begin()));
   }

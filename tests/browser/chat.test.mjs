@@ -311,15 +311,17 @@ test("phone of 360 pixels shows chat or server, without a sideways scroll", () =
   withPage({width: 360, height: 720}, async (page) => {
     await page.waitForSelector("#state[data-state=ready]");
     assert.ok((await overflowOf(page)) <= 0, "when empty");
+    await page.click("#show-server");
+    await setTokens(page, "24");
+    assert.ok(await page.isHidden("#composer"));
+    await page.click("#show-chat");
     await say(page, `${"long".repeat(80)} \`\`\`${"wide ".repeat(40)}\`\`\``);
     await done(page);
     assert.ok((await overflowOf(page)) <= 0, "with an answer");
     assert.ok(await page.isHidden("#cards"));
     await page.click("#show-server");
     await page.waitForSelector("#cards canvas");
-    await page.click("#settings summary");
     assert.ok((await overflowOf(page)) <= 0, "with settings and charts");
-    assert.ok(await page.isHidden("#composer"));
     const wide = await page
       .locator(".card")
       .evaluateAll((cards) => cards.filter((card) => card.scrollWidth > card.clientWidth + 1).length);

@@ -1,38 +1,8 @@
 // Does the HTML report work in a real browser: drawn, sortable, filterable, readable, and deaf to hostile strings?
 import assert from "node:assert/strict";
-import path from "node:path";
-import {after, before, test} from "node:test";
-import {pathToFileURL} from "node:url";
-import {inkOf, launch, overflowOf} from "./browser.mjs";
-
-const folder = path.resolve(process.env.REPORT_FOLDER ?? ".");
-let browser;
-
-before(async () => {
-  browser = await launch();
-});
-after(() => browser?.close());
-
-// Opens a page, hands it to `use`, and afterwards expects that it complained about nothing and asked the network for nothing.
-async function withReport({file = "report.html", width = 1280, colorScheme = "light"}, use) {
-  const context = await browser.newContext({viewport: {width, height: 900}, colorScheme});
-  context.setDefaultTimeout(10000);
-  const page = await context.newPage();
-  const complaints = [];
-  const requests = [];
-  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
-  page.on("request", (request) => requests.push(request.url()));
-  const url = pathToFileURL(path.join(folder, file)).href;
-  await page.goto(url);
-  await use(page);
-  assert.deepEqual(complaints, []);
-  assert.deepEqual(
-    requests.filter((address) => address.split("#")[0] !== url && !address.startsWith("data:")),
-    [],
-  );
-  await context.close();
-}
+import {test} from "node:test";
+import {inkOf, overflowOf} from "./browser.mjs";
+import {withReport} from "./with_report.mjs";
 
 const ids = (page) => page.locator(".results .main .id").allTextContents();
 const speedups = async (page) =>

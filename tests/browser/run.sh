@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a sample page and tests it in chromium.
-#   run.sh <program that makes it> <folder to work in> <test>
+# Makes sample pages and tests them in chromium.
+#   run.sh <make_sample_...> <folder to work in> <test file>
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/needs.sh"
 

@@ -107,9 +107,11 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
   if (positions == 0) {
     constexpr std::int64_t kMany = 1 << 20;
     const std::int64_t least = size_pool(sizing, shape, config, 0);
-    const std::int64_t each = (size_pool(sizing, shape, config, kMany) - least) / kMany;
+    const std::int64_t each = (size_pool(sizing, shape, config, kMany) - least) / kMany + 1;
     const std::int64_t left = usable - memory.weight_bytes - memory.workspace_bytes - least;
-    positions = std::clamp<std::int64_t>(left / std::max<std::int64_t>(each, 1), kPageTokens,
+    // A sequence's last page may be nearly empty.
+    const std::int64_t fit = left / each - kPageTokens * config.max_sequences;
+    positions = std::clamp<std::int64_t>(fit, kPageTokens,
                                          shape.max_positions * config.max_sequences);
   }
   memory.kv_bytes = size_pool(sizing, shape, config, positions);

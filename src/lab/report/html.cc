@@ -34,9 +34,12 @@ json summary_to_json(const Summary& summary, const MachineInfo& machine) {
 std::string render_html(const RunRecord& record) {
   const json data = {{"record", to_json(record)},
                      {"summary", summary_to_json(summarize(record), record.machine)}};
-  return render_page({.title = "Gauntlet " + record.run_id,
-                      .data = data,
-                      .scripts = {embedded::report_table_js(), embedded::report_js()}});
+  return render(Page{.title = "Gauntlet " + record.run_id,
+                     .data = data.dump(-1, ' ', false, json::error_handler_t::replace),
+                     .without_script =
+                         "This page draws its tables and charts with JavaScript. report.md, beside "
+                         "it, has the same figures without.",
+                     .scripts = {embedded::report_table_js(), embedded::report_js()}});
 }
 
 }  // namespace gauntlet::lab

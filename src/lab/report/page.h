@@ -1,6 +1,6 @@
-// A self-contained HTML page around JSON data and the scripts that draw it: what all reports share.
+// A page that needs nothing beside it and nothing from the network: its data as JSON, its scripts
+// and style inside.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,10 +9,12 @@ namespace gauntlet::lab::report {
 
 struct Page {
   std::string title;
-  const nlohmann::json& data;                 // read by the scripts from the element "data"
-  std::vector<std::string_view> scripts;      // run after uPlot, the base and the charts
-  std::vector<std::string_view> styles = {};  // after the report's own
+  std::string data;  // JSON, which the scripts find in #data
+  std::string without_script;
+  std::vector<std::string_view> scripts;      // after those that every page has
+  std::vector<std::string_view> styles = {};  // likewise
 };
-std::string render_page(const Page& page);
+
+std::string render(const Page& page);
 
 }  // namespace gauntlet::lab::report
