@@ -115,34 +115,34 @@
     if (layer.absent) return el("li", {class: "rung absent"}, what, el("div", {class: "why"}, layer.absent));
     if (layer.gap)
       return el("li", {class: "rung absent"}, what, el("div", {class: "why gap-note"}, layer.gap));
-    const dots = decodes(layer);
-    const track = el(
-      "div",
-      {class: "track", "aria-hidden": "true", style: {"--steps": String(speeds.steps)}},
-      dots.length
-        ? el("i", {
-            class: "line",
-            style: {
-              left: `${speeds.at(dots[0].tok_s.median)}%`,
-              width: `${speeds.at(dots.at(-1).tok_s.median) - speeds.at(dots[0].tok_s.median)}%`,
-            },
-          })
-        : layer.serving
-          ? el(
-              "span",
-              {class: "no-figure"},
-              `serves ${speed(layer.serving.after.tok_s)}, ${speed(layer.serving.before.tok_s)} before`,
-            )
-          : null,
-      dots.map((figure, i) => [
-        el("i", {class: `dot ${TINTS[i]}`, style: {left: `${speeds.at(figure.tok_s.median)}%`}}),
-        el(
-          "i",
-          {class: "tag-at", style: {left: `${speeds.at(figure.tok_s.median)}%`}},
-          format.significant(figure.tok_s.median),
-        ),
-      ]),
+    const dots = decodes(layer).map((figure, i) => ({
+      at: speeds.at(figure.tok_s.median),
+      text: format.significant(figure.tok_s.median),
+      tint: TINTS[i],
+    }));
+    const ends = dots.map((dot) => dot.at);
+    // A number is left out where it would stand on another; the table below has them all.
+    const written = dots.filter((dot, i) =>
+      dots.slice(0, i).every((other) => Math.abs(other.at - dot.at) > 9),
     );
+    const track = layer.serving
+      ? el(
+          "div",
+          {class: "served"},
+          `serves ${speed(layer.serving.after.tok_s)}, ${speed(layer.serving.before.tok_s)} before`,
+        )
+      : el(
+          "div",
+          {class: "track", "aria-hidden": "true", style: {"--steps": String(speeds.steps)}},
+          dots.length
+            ? el("i", {
+                class: "line",
+                style: {left: `${Math.min(...ends)}%`, width: `${Math.max(...ends) - Math.min(...ends)}%`},
+              })
+            : null,
+          dots.map((dot) => el("i", {class: `dot ${dot.tint}`, style: {left: `${dot.at}%`}})),
+          written.map((dot) => el("i", {class: "tag-at", style: {left: `${dot.at}%`}}, dot.text)),
+        );
     const truth = layer.verification;
     return el(
       "li",
@@ -260,7 +260,7 @@
           el(
             "tr",
             {},
-            head.map((text) => el("th", {scope: "col"}, text)),
+            head.map((text) => el("th", {scope: "col", class: text === "verified" ? "text" : ""}, text)),
           ),
         ),
         el("tbody", {}, rows),
@@ -482,7 +482,7 @@
           el("figcaption", {}, "Throughput over batch"),
           lineChart({
             x,
-            y: {label: "tok/s", text: speed, tick: (v) => format.significant(v, 2)},
+            y: {label: "tok/s", text: speed},
             series: [
               {
                 name: "tok/s",
@@ -500,7 +500,7 @@
           el("figcaption", {}, "Time per token over batch"),
           lineChart({
             x,
-            y: {label: "ms", text: ms, tick: (v) => format.significant(v, 2)},
+            y: {label: "ms", text: ms},
             series: [
               {
                 name: "TPOT",
@@ -538,7 +538,7 @@
         corner: "context",
         row: "context",
         column: "batch",
-        rowText: (v) => `${format.significant(v)} positions`,
+        rowText: (v) => `${v.toLocaleString("en-US")} positions`,
         columnText: (v) => `batch ${v}`,
         value: (p) => p.p50_ms,
         text: (p) => ms(p.p50_ms),
@@ -549,7 +549,7 @@
         corner: "prompt",
         row: "length",
         column: "batch",
-        rowText: (v) => `${format.significant(v)} tokens`,
+        rowText: (v) => `${v.toLocaleString("en-US")} tokens`,
         columnText: (v) => `batch ${v}`,
         value: (p) => p.ttft_ms.median,
         text: (p) => ms(p.ttft_ms.median),
@@ -632,7 +632,6 @@
       label: "load, of saturation",
       text: (v) => `${Math.round(v * 100)}%`,
     };
-    const tick = (v) => format.significant(v, 2);
     return section(
       "serving",
       "Serving",
@@ -691,7 +690,7 @@
               el("figcaption", {}, "First token under Poisson load"),
               lineChart({
                 x,
-                y: {label: "TTFT, ms", text: ms, tick},
+                y: {label: "TTFT, ms", text: ms},
                 series: [
                   {name: "p50", tint: "c2", values: load.map((p) => p.ttft_ms.p50)},
                   {name: "p95", tint: "c1", values: load.map((p) => p.ttft_ms.p95)},
@@ -704,7 +703,7 @@
               el("figcaption", {}, "Between tokens under Poisson load"),
               lineChart({
                 x,
-                y: {label: "TPOT, ms", text: ms, tick},
+                y: {label: "TPOT, ms", text: ms},
                 series: [
                   {name: "p50", tint: "c2", values: load.map((p) => p.tpot_ms.p50)},
                   {name: "p95", tint: "c1", values: load.map((p) => p.tpot_ms.p95)},
@@ -717,7 +716,7 @@
               el("figcaption", {}, "Throughput under Poisson load"),
               lineChart({
                 x,
-                y: {label: "tok/s", text: speed, tick},
+                y: {label: "tok/s", text: speed},
                 series: [{name: "tok/s", tint: "c3", values: load.map((p) => p.tok_s)}],
               }),
             ),
@@ -727,7 +726,7 @@
               el("figcaption", {}, "Queue under Poisson load"),
               lineChart({
                 x,
-                y: {label: "requests waiting", text: (v) => format.significant(v), tick},
+                y: {label: "waiting for a first token", text: (v) => format.significant(v)},
                 series: [{name: "mean", tint: "c1", values: load.map((p) => p.mean_queue)}],
               }),
             ),

@@ -61,6 +61,10 @@ function ratioTrack(axis, {median, lo, hi}) {
   );
 }
 
+// A tick's number: no more digits than its place needs.
+const tickText = (value) =>
+  Math.abs(value) >= 1000 ? value.toLocaleString("en-US") : String(+value.toPrecision(3));
+
 // Series over x: [{name, values, lo, hi, color}]; lo and hi draw a band. Missing values are gaps in the line.
 function lineChart({x, y, series}) {
   const key = el(
@@ -81,8 +85,7 @@ function lineChart({x, y, series}) {
     const known = series
       .flatMap((s) => [...s.values, ...(s.lo ?? []), ...(s.hi ?? [])])
       .filter((v) => v !== null);
-    const top = Math.max(...known) * (y.log ? 1.3 : 1.08);
-    const bottom = y.log ? Math.min(...known) / 1.3 : 0;
+    const top = (Math.max(...known) || 1) * 1.08;
     const data = [x.values];
     const lines = [{}];
     const bands = [];
@@ -116,7 +119,7 @@ function lineChart({x, y, series}) {
       },
       y: {
         log: y.log ? 10 : undefined,
-        range: [bottom, top],
+        range: [0, top],
         label: y.label,
         text: y.tick ?? y.text,
         size: 62,
@@ -234,7 +237,7 @@ function scatter({x, y, points}) {
     const color = themeColor("--accent");
     const text = themeColor("--text");
     const halo = themeColor("--card");
-    const range = [Math.min(...xs) - spread * 0.15, Math.max(...xs) + spread * 0.45];
+    const range = [Math.min(...xs) - spread * 0.15, Math.max(...xs) + spread * 0.15];
     plot(node, {
       width,
       height: 300,
@@ -248,6 +251,7 @@ function scatter({x, y, points}) {
         ctx.save();
         ctx.font = `${11 * dpr}px system-ui, sans-serif`;
         ctx.textBaseline = "middle";
+        const middle = u.bbox.left + u.bbox.width / 2;
         const taken = [];
         for (const p of [...points].sort((a, b) => b.y - a.y)) {
           const px = u.valToPos(p.x, "x", true);
@@ -260,11 +264,13 @@ function scatter({x, y, points}) {
           while (taken.some((t) => Math.abs(t.y - at) < 13 * dpr && Math.abs(t.x - px) < 150 * dpr))
             at += 13 * dpr;
           taken.push({x: px, y: at});
+          ctx.textAlign = px > middle ? "right" : "left";
+          const aside = px + (px > middle ? -9 : 9) * dpr;
           ctx.strokeStyle = halo;
           ctx.lineWidth = 3 * dpr;
-          ctx.strokeText(p.name, px + 9 * dpr, at);
+          ctx.strokeText(p.name, aside, at);
           ctx.fillStyle = text;
-          ctx.fillText(p.name, px + 9 * dpr, at);
+          ctx.fillText(p.name, aside, at);
         }
         ctx.restore();
       },

@@ -19,7 +19,7 @@ std::string ratio(const json& estimate) {
 }
 
 std::string layer_name(const json& layer) {
-  return fmt::format("layer {} ({})", layer.at("index").get<int>(),
+  return fmt::format("Layer {} ({})", layer.at("index").get<int>(),
                      layer.at("name").get<std::string>());
 }
 
@@ -53,7 +53,7 @@ void say_total(const json& results, std::vector<std::string>& out) {
     for (const json& gain : total.at("gain").at("workloads")) {
       if (gain.at("name") == "decode_1") {
         sentence =
-            fmt::format("The whole stack decodes {:.0f} tok/s at batch 1, {} of the baseline",
+            fmt::format("The whole stack decodes {:.0f} tok/s at batch 1, {} the baseline's",
                         figure.at("tok_s").at("median").get<double>(), ratio(gain.at("ratio")));
       }
     }

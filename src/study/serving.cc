@@ -83,8 +83,9 @@ class Feed {
     outcome_.reused_tokens += event.reused_tokens;
   }
 
+  /// Requests that have come and still wait for their first token.
   void note_queue() {
-    const std::int64_t waiting = service_.stats().num_waiting;
+    const auto waiting = static_cast<std::int64_t>(next_ - outcome_.first_token_ms.size());
     outcome_.max_queue = std::max(outcome_.max_queue, waiting);
     queued_ += static_cast<double>(waiting);
     ++steps_;

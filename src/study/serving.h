@@ -36,7 +36,7 @@ struct ServeOutcome {
   std::int64_t reused_tokens = 0;
   std::vector<double> first_token_ms;    // of each request, since it was due
   std::vector<double> between_token_ms;  // of each token after the first
-  double mean_queue = 0;                 // requests waiting, over the steps
+  double mean_queue = 0;                 // requests that wait for their first token, over the steps
   std::int64_t max_queue = 0;
 };
 /// Who serves, and by which policy.

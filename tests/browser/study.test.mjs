@@ -2,42 +2,15 @@
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import path from "node:path";
-import {after, before, test} from "node:test";
-import {pathToFileURL} from "node:url";
-import {inkOf, launch, overflowOf} from "./browser.mjs";
+import {test} from "node:test";
+import {inkOf, overflowOf} from "./browser.mjs";
+import {withReport} from "./with_report.mjs";
 
 const folder = path.resolve(process.env.REPORT_FOLDER ?? ".");
 const results = JSON.parse(readFileSync(path.join(folder, "results.json"), "utf8"));
-let browser;
-
-before(async () => {
-  browser = await launch();
-});
-after(() => browser?.close());
-
-// Opens a page, hands it to `use`, and afterwards expects that it complained about nothing and asked the network for nothing.
-async function withStudy({file = "report.html", width = 1280, colorScheme = "light"}, use) {
-  const context = await browser.newContext({viewport: {width, height: 900}, colorScheme});
-  context.setDefaultTimeout(10000);
-  const page = await context.newPage();
-  const complaints = [];
-  const requests = [];
-  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
-  page.on("request", (request) => requests.push(request.url()));
-  const url = pathToFileURL(path.join(folder, file)).href;
-  await page.goto(url);
-  await use(page);
-  assert.deepEqual(complaints, []);
-  assert.deepEqual(
-    requests.filter((address) => address.split("#")[0] !== url && !address.startsWith("data:")),
-    [],
-  );
-  await context.close();
-}
 
 test("study draws every section and a rung per layer", () =>
-  withStudy({}, async (page) => {
+  withReport({}, async (page) => {
     assert.deepEqual(await page.locator("section").evaluateAll((nodes) => nodes.map((node) => node.id)), [
       "findings",
       "ladder",
@@ -55,7 +28,7 @@ test("study draws every section and a rung per layer", () =>
   }));
 
 test("study shows the numbers of results.json", () =>
-  withStudy({}, async (page) => {
+  withReport({}, async (page) => {
     const shown = await page
       .locator(".figures-table tbody tr")
       .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
@@ -81,7 +54,7 @@ test("study shows the numbers of results.json", () =>
 
 test("study puts ink on every canvas, in both themes", async () => {
   for (const colorScheme of ["light", "dark"]) {
-    await withStudy({colorScheme}, async (page) => {
+    await withReport({colorScheme}, async (page) => {
       const drawn = await inkOf(page.locator("canvas"));
       assert.ok(drawn.length >= 8, `${drawn.length} canvases`);
       for (const count of drawn) assert.ok(count > 1000, `only ${count} pixels drawn`);
@@ -91,14 +64,14 @@ test("study puts ink on every canvas, in both themes", async () => {
 
 test("study fits a phone, a tablet and a desk", async () => {
   for (const width of [360, 768, 1280, 1920]) {
-    await withStudy({width}, async (page) => {
+    await withReport({width}, async (page) => {
       assert.ok((await overflowOf(page)) <= 0, `too wide at ${width}`);
     });
   }
 });
 
 test("study changes its theme and the router's layer", () =>
-  withStudy({}, async (page) => {
+  withReport({}, async (page) => {
     await page.click(".theme");
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
     const before = await page.locator("canvas").count();
@@ -109,7 +82,7 @@ test("study changes its theme and the router's layer", () =>
   }));
 
 test("study that had no time is a page all the same", () =>
-  withStudy({file: "empty.html"}, async (page) => {
+  withReport({file: "empty.html"}, async (page) => {
     assert.match(await page.locator("header").innerText(), /0 of 0 cells measured/);
     assert.equal(await page.locator("#machine").count(), 1);
   }));
