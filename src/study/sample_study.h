@@ -22,7 +22,7 @@ class SampleStudy {
     facts.doctor = {{"cpu", "governor", lab::doctor::Finding::Level::warn,
                      "the governor is powersave <b>", "cpupower frequency-set -g performance"}};
     facts.model = {.name = "sample-model",
-                   .num_layers = 3,
+                   .num_layers = kLayers,
                    .hidden = 64,
                    .intermediate = 64,
                    .num_heads = 4,
@@ -33,7 +33,7 @@ class SampleStudy {
                    .vocab = 512,
                    .max_positions = 4096,
                    .sliding_window = 128,
-                   .attention = model::alternating_attention(3)};
+                   .attention = model::alternating_attention(kLayers)};
     facts.weights = "files";
     facts.profile = "minimal";
     facts.ladder = ladder_for(backend);
@@ -53,6 +53,7 @@ class SampleStudy {
   }
 
  private:
+  static constexpr int kLayers = 8;
   using json = nlohmann::json;
 
   static int number_in(const std::string& key) { return std::stoi(key.substr(key.find('/') + 1)); }
@@ -148,7 +149,7 @@ class SampleStudy {
 
   json router() const {
     json load = json::array(), uneven = json::array(), together = json::array();
-    for (int layer = 0; layer < 3; ++layer) {
+    for (int layer = 0; layer < kLayers; ++layer) {
       json row = json::array(), pairs = json::array();
       for (int e = 0; e < 8; ++e) row.push_back(100 + 30 * ((e * 3 + layer) % 5));
       for (int i = 0; i < 64; ++i) pairs.push_back(i % 9 == 0 ? 0 : (i * 5) % 23);
@@ -156,7 +157,7 @@ class SampleStudy {
       uneven.push_back(1.2 + 0.3 * layer);
       together.push_back({{"layer", layer}, {"counts", pairs}});
     }
-    return {{"tokens", 640},          {"layers", 3},         {"experts", 8},
+    return {{"tokens", 640},          {"layers", kLayers},   {"experts", 8},
             {"experts_per_token", 2}, {"load", load},        {"imbalance", uneven},
             {"most_uneven_layer", 2}, {"together", together}};
   }
