@@ -47,7 +47,7 @@ struct StepTraffic {
   std::int64_t expert_bytes = 0;  // of those experts that some token chose
   std::int64_t kv_bytes = 0;
   std::int64_t active_experts = 0;  // those, over all layers
-  std::int64_t exact_logits = 0;    // computed in full precision, of all tokens together
+  std::int64_t exact_logits = 0;    // on CPUs: all, or those that a screened head had to compute
 };
 
 class Executor {

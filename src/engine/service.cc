@@ -204,6 +204,9 @@ TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) cons
   if (event.token == kNoChoice || result.logits.empty()) return event;
   if (choice.request->top_log_probs > 0) {
     event.top = top_log_probs(result.logits, *choice.request->top_log_probs);
+    // One number for one token: the executor's sum may be rounded otherwise.
+    const auto own = std::ranges::find(event.top, event.token, &TokenLogProb::token);
+    if (own != event.top.end()) event.log_probability = own->log_probability;
   }
   if (!choice.seen) return event;
   std::vector<float> adjusted = result.logits;

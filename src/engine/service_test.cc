@@ -88,6 +88,7 @@ TEST_F(Services, ask_for_logits_only_where_they_are_needed) {
   EXPECT_NEAR(biased.events[0].log_probability, std::log(1.0 / 3 / 511), 1e-4) << "as it was";
   ASSERT_EQ(shown.events[0].top.size(), 3u);
   EXPECT_EQ(shown.events[0].top[0].token, 2);
+  EXPECT_EQ(shown.events[0].log_probability, shown.events[0].top[0].log_probability);
   EXPECT_NEAR(shown.events[0].top[0].log_probability, std::log(2.0 / 3), 1e-4);
   EXPECT_EQ(shown.events[0].top[1].token, 0);
 }

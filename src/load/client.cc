@@ -129,8 +129,8 @@ class Run {
     for (std::int64_t index = 0;; ++index) {
       const double at_s = due_s(index, arrivals ? &*arrivals : nullptr);
       if (std::isinf(at_s) || is_last(index, at_s)) break;
-      Prepared next = prepare(index);
-      next.record.scheduled_s = at_s;
+      auto next = std::make_unique<Prepared>(prepare(index));
+      next->record.scheduled_s = at_s;
       arrival_timer_.expires_at(start_ + duration_of(at_s));
       co_await arrival_timer_.async_wait(kAwait);
       if (is_stopping_) break;
@@ -143,15 +143,15 @@ class Run {
     while (true) {
       const std::int64_t index = next_index_++;
       if (is_last(index, now_s())) break;
-      Prepared next = prepare(index);
-      next.record.scheduled_s = now_s();
+      auto next = std::make_unique<Prepared>(prepare(index));
+      next->record.scheduled_s = now_s();
       co_await send_one(std::move(next));
     }
     end_sender();
   }
 
-  asio::awaitable<void> send_one(Prepared prepared) {
-    RequestRecord record = std::move(prepared.record);
+  asio::awaitable<void> send_one(std::unique_ptr<Prepared> prepared) {
+    RequestRecord record = std::move(prepared->record);
     std::shared_ptr<Connection> connection;
     if (idle_.empty()) {
       connection = std::make_shared<Connection>(io_, peer_);
@@ -164,8 +164,7 @@ class Run {
     record.sent_s = now_s();
     StreamSink sink(record, start_, options_.on_event);
     const ExchangeEnd end = co_await connection->exchange(
-        std::move(prepared.text), sink,
-        start_ + duration_of(record.sent_s) + duration_of(timeout_s_));
+        prepared->text, sink, start_ + duration_of(record.sent_s) + duration_of(timeout_s_));
     sink.finish(end);
     active_.erase(connection.get());
     if (connection->is_open()) idle_.push_back(std::move(connection));
@@ -259,8 +258,8 @@ Expected<Answer> Client::ask(const std::string& path, const std::optional<std::s
   ExchangeEnd end;
   const auto connection = std::make_shared<Connection>(state_->io, state_->peer);
   const auto deadline = Clock::now() + duration_of(state_->config.timeout_s);
-  asio::co_spawn(state_->io,
-                 connection->exchange(request_text(state_->peer, path, body), sink, deadline),
+  const std::string text = request_text(state_->peer, path, body);
+  asio::co_spawn(state_->io, connection->exchange(text, sink, deadline),
                  [&end](const std::exception_ptr& fault, ExchangeEnd got) {
                    if (fault) std::rethrow_exception(fault);
                    end = std::move(got);

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/basic_parser.hpp>
+#include <tuple>
 
 #include "core/check.h"
 
@@ -122,8 +123,8 @@ asio::awaitable<ExchangeEnd> Connection::connect() {
   co_return ExchangeEnd{};
 }
 
-asio::awaitable<ExchangeEnd> Connection::exchange(std::string head_and_body, AnswerSink& sink,
-                                                  Clock::time_point deadline) {
+asio::awaitable<ExchangeEnd> Connection::exchange(const std::string& head_and_body,
+                                                  AnswerSink& sink, Clock::time_point deadline) {
   const auto self = shared_from_this();
   ++exchange_;
   ended_by_.reset();
@@ -135,8 +136,14 @@ asio::awaitable<ExchangeEnd> Connection::exchange(std::string head_and_body, Ans
     if (end.outcome != Outcome::ok) break;
     bool has_begun = false;
     const auto bytes = asio::buffer(head_and_body);
-    const auto [error, size] = co_await (tls_ ? asio::async_write(*tls_, bytes, kAwait)
-                                              : asio::async_write(*plain_, bytes, kAwait));
+    error_code error;
+    std::size_t size = 0;
+    // Not one co_await of a choice: GCC 12 destroys what was not chosen, too.
+    if (tls_) {
+      std::tie(error, size) = co_await asio::async_write(*tls_, bytes, kAwait);
+    } else {
+      std::tie(error, size) = co_await asio::async_write(*plain_, bytes, kAwait);
+    }
     if (error) {
       end = failure(Outcome::connect, error.message());
     } else {
@@ -156,8 +163,13 @@ asio::awaitable<ExchangeEnd> Connection::read_answer(AnswerSink& sink, bool& has
   AnswerParser parser(sink);
   while (!parser.is_done()) {
     const auto space = buffer_.prepare(kReadBytes);
-    const auto [error, size] = co_await (tls_ ? tls_->async_read_some(space, kAwait)
-                                              : plain_->async_read_some(space, kAwait));
+    error_code error;
+    std::size_t size = 0;
+    if (tls_) {
+      std::tie(error, size) = co_await tls_->async_read_some(space, kAwait);
+    } else {
+      std::tie(error, size) = co_await plain_->async_read_some(space, kAwait);
+    }
     if (error) {
       error_code at_end;
       if (error == asio::error::eof && parser.got_some()) parser.put_eof(at_end);

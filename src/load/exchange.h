@@ -28,8 +28,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(boost::asio::io_context& io, const Peer& peer);
 
   /// Connects where it must. An idle connection that the server has closed in the meantime is
-  /// opened again, once.
-  boost::asio::awaitable<ExchangeEnd> exchange(std::string head_and_body, AnswerSink& sink,
+  /// opened again, once. The arguments outlive the exchange.
+  boost::asio::awaitable<ExchangeEnd> exchange(const std::string& head_and_body, AnswerSink& sink,
                                                Clock::time_point deadline);
   /// The answer allowed another request after it.
   bool is_open() const { return is_open_; }

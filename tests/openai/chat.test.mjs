@@ -99,8 +99,7 @@ test('frees the pages of a reader that goes away', async () => {
   let num_chunks = 0;
   for await (const chunk of stream) {
     assert.equal(chunk.choices[0].finish_reason, null);
-    if (++num_chunks === 1) assert.equal(await server.metric('gauntlet:num_requests_running'), 1);
-    if (num_chunks === 3) break;  // which aborts the request
+    if (++num_chunks === 3) break;  // which aborts the request
   }
   await eventually('nothing runs', async () => await server.metric('gauntlet:num_requests_running') === 0);
   assert.equal(await server.metric('gauntlet:kv_cache_usage_perc'), 0);

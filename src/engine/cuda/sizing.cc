@@ -111,8 +111,8 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
     const std::int64_t left = usable - memory.weight_bytes - memory.workspace_bytes - least;
     // A sequence's last page may be nearly empty.
     const std::int64_t fit = left / each - kPageTokens * config.max_sequences;
-    positions = std::clamp<std::int64_t>(fit, kPageTokens,
-                                         shape.max_positions * config.max_sequences);
+    positions =
+        std::clamp<std::int64_t>(fit, kPageTokens, shape.max_positions * config.max_sequences);
   }
   memory.kv_bytes = size_pool(sizing, shape, config, positions);
   if (memory.all_bytes() <= usable) return sizing;
