@@ -9,7 +9,7 @@ build: setup-build
 	@tools/build.sh release gauntlet
 
 demo: build
-	$(GAUNTLET) run --suite quick --artifacts-dir artifacts
+	$(GAUNTLET) analyze --quick --artifacts-dir artifacts
 
 # All tests; the report's in a real browser, too.
 test: setup-test

@@ -17,6 +17,7 @@
 #include "engine/speed.h"
 #include "lab/kernel_shares.h"
 #include "lab/profiler.h"
+#include "study/limits.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -57,19 +58,13 @@ struct Row {
   std::vector<lab::KernelShare> kernels;  // with --breakdown, on a GPU
 };
 
-/// The machine's rates for so many threads, and the memory that the weights are read from.
-struct Limits {
-  engine::MachineRates rates;
-  std::string read_from;  // a ceiling's name; empty: no ceilings
-};
-
 struct Report {
   std::string model;
   std::int64_t weight_bytes = 0;
   std::size_t threads = 0;  // 0 on a GPU
   std::string where;        // "2 threads", "NVIDIA H200"
   std::vector<std::vector<std::string>> plans;
-  Limits limits;
+  study::Limits limits;
   std::vector<Row> rows;
 };
 
@@ -98,31 +93,6 @@ Capacity capacity_for(const std::vector<SpeedTest>& tests) {
     capacity.sequence_positions = std::max(capacity.sequence_positions, test.context + test.tokens);
   }
   return capacity;
-}
-
-/// Weights that stay in a cache are read from there: its bandwidth is the limit, not the memory's.
-Limits limits_of(const lab::Ceilings& ceilings, const CpuInfo& cpu, const engine::Executor& on) {
-  if (on.plan().cuda) {
-    return {.rates = {.read_bytes_per_s = 1e9 * ceilings.get("dram_read"),
-                      .f32_flops_per_s = 1e9 * ceilings.get("fma_f32"),
-                      .bf16_flops_per_s = 1e9 * ceilings.get("matrix_bf16"),
-                      .int8_flops_per_s = 1e9 * ceilings.get("matrix_i8")},
-            .read_from = "dram_read"};
-  }
-  const auto threads = static_cast<std::int64_t>(on.plan().cpus.size());
-  const std::int64_t used = std::min<std::int64_t>(threads, cpu.cores);
-  const auto rate = [&](const std::string& name) {
-    const double all = ceilings.get(name), one = ceilings.get(name + "_1t");
-    return 1e9 * (used == cpu.cores ? all : std::min(all, one * static_cast<double>(used)));
-  };
-  Limits limits{.read_from = on.weight_bytes() <= used * cpu.l2_bytes    ? "l2_read"
-                             : on.weight_bytes() <= cpu.last_level_bytes ? "llc_read"
-                                                                         : "dram_read"};
-  limits.rates = {.read_bytes_per_s = rate(limits.read_from),
-                  .f32_flops_per_s = rate("fma_f32"),
-                  .bf16_flops_per_s = rate("fma_bf16"),
-                  .int8_flops_per_s = rate("fma_i8")};
-  return limits;
 }
 
 Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Options& options,
@@ -301,7 +271,7 @@ Expected<void> bench_one(const OpenModel& model, const EngineArguments& argument
       plan.cuda ? plan.cuda->device
                 : fmt::format("{} thread{}", plan.cpus.size(), plan.cpus.size() == 1 ? "" : "s");
   report.plans.push_back(plan.describe());
-  if (ceilings) report.limits = limits_of(*ceilings, machine.cpu, **executor);
+  if (ceilings) report.limits = study::limits_of(*ceilings, machine.cpu, **executor);
   return measure_all(**executor, options, report);
 }
 

@@ -66,6 +66,7 @@ void add_generate(CLI::App& app, Context& context);
 void add_perplexity(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_chat(CLI::App& app, Context& context);
+void add_analyze(CLI::App& app, Context& context);
 void add_serve(CLI::App& app, Context& context);
 void add_load(CLI::App& app, Context& context);
 void add_tokenize(CLI::App& app, Context& context);

@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_chat(app, context);
   add_perplexity(app, context);
   add_bench(app, context);
+  add_analyze(app, context);
   add_serve(app, context);
   add_load(app, context);
   add_tokenize(app, context);

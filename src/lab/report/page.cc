@@ -46,6 +46,7 @@ std::string render(const Page& page) {
   out += "<link rel=\"icon\" href=\"data:,\">\n";
   out += "<title>" + html_text(page.title) + "</title>\n";
   out += style(embedded::uPlot_min_css()) + style(embedded::report_css());
+  for (const std::string_view rules : page.styles) out += style(rules);
   out += "</head>\n<body>\n<noscript>" + html_text(page.without_script) + "</noscript>\n";
   out += "<script type=\"application/json\" id=\"data\">" + script_safe(page.data) + "</script>\n";
   out += script(embedded::uPlot_iife_min_js());

@@ -11,7 +11,8 @@ struct Page {
   std::string title;
   std::string data;  // JSON, which the scripts find in #data
   std::string without_script;
-  std::vector<std::string_view> scripts;  // after those that every page has
+  std::vector<std::string_view> scripts;      // after those that every page has
+  std::vector<std::string_view> styles = {};  // likewise
 };
 
 std::string render(const Page& page);

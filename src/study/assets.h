@@ -1,0 +1,12 @@
+// Files that a study carries (cmake/Embed.cmake puts them into the binary).
+#pragma once
+#include <string_view>
+
+namespace gauntlet::embedded {
+
+std::string_view study_css();
+std::string_view study_charts_js();
+std::string_view study_js();
+std::string_view validation_txt();
+
+}  // namespace gauntlet::embedded

@@ -1,0 +1,21 @@
+#include "study/html.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lab/report/page.h"
+#include "study/assets.h"
+
+namespace gauntlet::study {
+
+std::string render_html(const nlohmann::json& results) {
+  return render(lab::report::Page{
+      .title = "Gauntlet study " + results.at("study_id").get<std::string>(),
+      .data = results.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+      .without_script =
+          "This page draws its tables and charts with JavaScript. report.md, beside it, has the "
+          "same figures without.",
+      .scripts = {embedded::study_charts_js(), embedded::study_js()},
+      .styles = {embedded::study_css()}});
+}
+
+}  // namespace gauntlet::study

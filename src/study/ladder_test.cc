@@ -1,0 +1,126 @@
+// Is each row of the table what it says: one switch, in its layer, over an honest off position?
+#include "study/ladder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "study/cells.h"
+
+namespace gauntlet::study {
+namespace {
+
+using engine::Backend;
+using testing::IsEmpty;
+using testing::Not;
+
+/// All that a stack can differ in, as text.
+std::string written(const Stack& stack) {
+  const engine::EngineOptions& e = stack.engine;
+  const engine::SchedulerConfig& s = stack.scheduler;
+  std::string text;
+  for (const int value :
+       {e.simd ? static_cast<int>(*e.simd) : -1, e.threads, static_cast<int>(e.activations),
+        static_cast<int>(e.fusion), static_cast<int>(e.attention), static_cast<int>(e.experts),
+        static_cast<int>(e.head), e.kv ? static_cast<int>(*e.kv) : -1,
+        static_cast<int>(e.cuda.pipelines), static_cast<int>(e.cuda.graphs),
+        static_cast<int>(e.cuda.dependent_launch), static_cast<int>(e.cuda.products),
+        static_cast<int>(e.cuda.weight_layout), static_cast<int>(e.cuda.kv_layout),
+        static_cast<int>(e.cuda.host_memory), static_cast<int>(s.batching),
+        static_cast<int>(s.chunking), static_cast<int>(s.prefix_caching)}) {
+    text += std::to_string(value) + " ";
+  }
+  return text;
+}
+
+std::size_t num_differences(const Stack& a, const Stack& b) {
+  std::size_t count = 0;
+  const std::string x = written(a), y = written(b);
+  std::size_t i = 0, j = 0;
+  while (i < x.size() && j < y.size()) {
+    const std::size_t i_end = x.find(' ', i), j_end = y.find(' ', j);
+    count += x.substr(i, i_end - i) != y.substr(j, j_end - j);
+    i = i_end + 1;
+    j = j_end + 1;
+  }
+  return count;
+}
+
+class Ladders : public testing::TestWithParam<Backend> {
+ protected:
+  Ladder ladder = ladder_for(GetParam());
+};
+
+TEST_P(Ladders, switch_exactly_one_thing_per_option) {
+  for (const Option& option : ladder.options) {
+    EXPECT_EQ(num_differences(ladder.baseline, ladder.stack({option.id})), 1u) << option.id;
+    OptionIds others = ladder.all();
+    others.erase(option.id);
+    EXPECT_EQ(num_differences(ladder.stack(ladder.all()), ladder.stack(others)), 1u) << option.id;
+  }
+}
+
+TEST_P(Ladders, differ_between_layers_by_the_options_of_the_upper_one) {
+  for (int layer = 1; layer < std::ssize(ladder.layers); ++layer) {
+    EXPECT_EQ(
+        num_differences(ladder.stack(ladder.up_to(layer - 1)), ladder.stack(ladder.up_to(layer))),
+        ladder.options_of(layer).size())
+        << ladder.layers[layer].name;
+  }
+}
+
+TEST_P(Ladders, say_why_where_a_layer_has_no_option) {
+  for (int layer = 1; layer < std::ssize(ladder.layers); ++layer) {
+    EXPECT_EQ(ladder.options_of(layer).empty(), !ladder.layers[layer].absent.empty());
+  }
+}
+
+TEST_P(Ladders, keep_options_in_order_of_their_layers_with_ids_of_their_own) {
+  int layer = 0;
+  OptionIds seen;
+  for (const Option& option : ladder.options) {
+    EXPECT_GE(option.layer, layer) << option.id;
+    EXPECT_TRUE(seen.insert(option.id).second) << option.id;
+    EXPECT_THAT(option.title, Not(IsEmpty()));
+    layer = option.layer;
+  }
+  EXPECT_EQ(ladder.all(), seen);
+}
+
+TEST_P(Ladders, plan_a_cell_once) {
+  const model::ModelConfig model{.max_positions = 4096};
+  const auto cells = plan_cells(ladder, sizes_for(Depth::full, GetParam(), model, 0),
+                                lab::ProfileLevel::deep_dive);
+  OptionIds keys;
+  for (const Cell& cell : cells) {
+    EXPECT_TRUE(keys.insert(cell.key).second) << cell.key;
+    EXPECT_GT(cell.seconds, 0) << cell.key;
+  }
+  for (const Option& option : ladder.options) {
+    EXPECT_TRUE(keys.contains(keys::without(option.id))) << option.id;
+  }
+}
+
+TEST_P(Ladders, compare_a_layer_with_the_last_one_that_exists) {
+  for (int layer = 1; layer < std::ssize(ladder.layers); ++layer) {
+    const int before = layer_before(ladder, layer);
+    EXPECT_LT(before, layer);
+    EXPECT_TRUE(ladder.layers[before].absent.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Ladders, testing::Values(Backend::cpu, Backend::cuda));
+
+TEST(Ladder, tells_what_changes_the_executor_from_what_is_asked_of_it) {
+  const Ladder cpu = ladder_for(Backend::cpu), cuda = ladder_for(Backend::cuda);
+  EXPECT_EQ(executor_options(cpu, {"simd", "prefix_cache"}), OptionIds{"simd"});
+  EXPECT_EQ(executor_options(cuda, {"paged_kv", "prefix_cache"}), OptionIds{"paged_kv"});
+  EXPECT_EQ(cpu.stage_of(6), Stage::serving);
+  EXPECT_EQ(cuda.stage_of(6), Stage::serving);
+}
+
+TEST(Ladder, sweeps_every_combination_of_the_lossy_layer) {
+  EXPECT_EQ(precision_points(ladder_for(Backend::cpu)).size(), 8u);
+}
+
+}  // namespace
+}  // namespace gauntlet::study

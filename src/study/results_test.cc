@@ -1,0 +1,210 @@
+// Do results and reports say the same, and do both say what the cells hold?
+#include "study/results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+#include "core/fake_tree.h"
+#include "core/files.h"
+#include "lab/report/format.h"
+#include "study/compare.h"
+#include "study/estimates.h"
+#include "study/html.h"
+#include "study/markdown.h"
+#include "study/sample_study.h"
+#include "study/study.h"
+
+namespace gauntlet::study {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Results : testing::Test {
+  FakeTree tree;
+  SampleStudy sample;
+  Journal journal =
+      Journal::begin(tree.root() / "journal.jsonl", {{"sample", true}}, 1794709000).value();
+
+  json assembled() {
+    sample.fill(journal);
+    return assemble(sample.facts, journal);
+  }
+};
+
+/// The cells of the Markdown table rows below a heading.
+std::vector<std::vector<std::string>> table_below(const std::string& text,
+                                                  const std::string& heading) {
+  std::stringstream lines(text.substr(text.find(heading)));
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("|")) {
+      if (!rows.empty()) break;
+      continue;
+    }
+    std::vector<std::string> cells;
+    std::stringstream parts(line.substr(1));
+    for (std::string part; std::getline(parts, part, '|');) {
+      const auto from = part.find_first_not_of(' ');
+      cells.push_back(from == std::string::npos
+                          ? ""
+                          : part.substr(from, part.find_last_not_of(' ') - from + 1));
+    }
+    rows.push_back(cells);
+  }
+  if (rows.size() > 2) rows.erase(rows.begin() + 1);  // the dashes
+  return rows;
+}
+
+TEST_F(Results, hold_gains_with_labels_for_every_layer_that_exists) {
+  const json results = assembled();
+  for (const json& layer : results.at("layers")) {
+    const bool exists = layer.at("absent").get<std::string>().empty();
+    EXPECT_EQ(layer.contains("gain"), exists && layer.at("index") > 0) << layer.at("name");
+    EXPECT_TRUE(!exists || layer.at("verification").at("verified").get<bool>());
+  }
+  EXPECT_EQ(results.at("layers")[1].at("gain").at("label"), "gain");
+  EXPECT_NEAR(results.at("layers")[1].at("gain").at("ratio").at("median").get<double>(), 1.8, 0.02);
+  EXPECT_EQ(results.at("layers")[3].at("gain").at("label"), "no_gain");
+  EXPECT_NEAR(results.at("layers")[0].at("ttft_ms").at("median").get<double>(), 20, 0.3);
+  EXPECT_NEAR(results.at("layers")[1].at("ttft_ms").at("median").get<double>(), 20 / 1.8, 0.3);
+}
+
+TEST_F(Results, judge_lossy_layers_by_perplexity_and_others_by_tokens) {
+  const json results = assembled();
+  EXPECT_EQ(results.at("layers")[1].at("verification").at("by"), "tokens");
+  EXPECT_EQ(results.at("layers")[1].at("verification").at("compared"), 4);
+  const json& lossy = results.at("layers")[5].at("verification");
+  EXPECT_EQ(lossy.at("by"), "perplexity");
+  EXPECT_NEAR(lossy.at("change_percent").get<double>(), 100 * (20.45 / 20.4 - 1), 1e-9);
+}
+
+TEST_F(Results, say_why_an_option_is_worth_something_else_in_company) {
+  const json results = assembled();
+  for (const json& entry : results.at("leave_one_out")) {
+    if (entry.at("option") == "bf16_kv") {
+      EXPECT_FALSE(entry.at("agrees").get<bool>());
+      EXPECT_THAT(entry.at("sentence").get<std::string>(), HasSubstr("layer 5 also brought"));
+    }
+    EXPECT_TRUE(entry.at("option") != "threads" || entry.at("agrees").get<bool>());
+  }
+}
+
+TEST_F(Results, keep_a_gap_as_a_gap) {
+  const json results = assembled();
+  for (const json& point : results.at("sweeps").at("context")) {
+    EXPECT_EQ(point.contains("gap"), point.at("context") > 4096);
+    EXPECT_EQ(point.contains("p50_ms"), point.at("context") <= 4096);
+  }
+}
+
+TEST_F(Results, can_be_written_at_any_moment) {
+  const auto cells =
+      plan_cells(sample.facts.ladder, sample.facts.sizes, lab::ProfileLevel::minimal);
+  Journal full = Journal::begin(tree.root() / "full", {}, 0).value();
+  sample.fill(full);
+  for (std::size_t i = 0; i < cells.size(); i += 4) {
+    const json results = assemble(sample.facts, journal);
+    EXPECT_FALSE(render_markdown(results).empty());
+    EXPECT_EQ(results.at("cells").at("measured"), i);
+    for (std::size_t j = i; j < std::min(i + 4, cells.size()); ++j) {
+      ASSERT_TRUE(journal.append(cells[j].key, full.at(cells[j].key)));
+    }
+  }
+}
+
+TEST_F(Results, live_with_cells_that_are_all_gaps) {
+  for (const Cell& cell :
+       plan_cells(sample.facts.ladder, sample.facts.sizes, lab::ProfileLevel::minimal)) {
+    ASSERT_TRUE(journal.append(cell.key, {{"gap", "no memory"}}));
+  }
+  EXPECT_THAT(render_markdown(assemble(sample.facts, journal)), HasSubstr("gap: no memory"));
+}
+
+TEST_F(Results, stand_in_the_markdown_with_the_same_numbers) {
+  const json results = assembled();
+  const std::string markdown = render_markdown(results);
+  const auto rows = table_below(markdown, "## Layers");
+  ASSERT_EQ(rows.size(), results.at("layers").size() + 1);
+  const auto number = [](const json& value) {
+    return lab::report::significant(value.get<double>());
+  };
+  for (std::size_t i = 0; i < results.at("layers").size(); ++i) {
+    const json& layer = results.at("layers")[i];
+    const auto& row = rows[i + 1];
+    if (layer.contains("gain")) {
+      const json& ratio = layer.at("gain").at("ratio");
+      EXPECT_EQ(row[3], number(ratio.at("median")) + "×");
+      EXPECT_EQ(row[4], number(ratio.at("lo")) + " to " + number(ratio.at("hi")));
+    }
+    if (!layer.contains("figures")) continue;
+    EXPECT_EQ(row[6], number(layer.at("ttft_ms").at("median")));
+    EXPECT_EQ(row[7], number(layer.at("tpot_ms").at("median")));
+    for (std::size_t f = 1; f < layer.at("figures").size(); ++f) {
+      EXPECT_EQ(row[7 + f], number(layer.at("figures")[f].at("tok_s").at("median")));
+    }
+  }
+  const auto batches = table_below(markdown, "### Batch");
+  ASSERT_EQ(batches.size(), results.at("sweeps").at("batch").size() + 1);
+  for (std::size_t i = 1; i < batches.size(); ++i) {
+    const json& point = results.at("sweeps").at("batch")[i - 1];
+    EXPECT_EQ(batches[i][1], number(point.at("tok_s").at("median")));
+  }
+  for (const json& finding : results.at("findings")) {
+    const std::string text = lab::report::markdown_text(finding.get<std::string>());
+    EXPECT_THAT(markdown, HasSubstr("- " + text));
+  }
+}
+
+TEST_F(Results, are_all_that_the_page_is_drawn_from) {
+  const json results = assembled();
+  const std::string page = render_html(results);
+  const std::string begin = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  EXPECT_EQ(json::parse(page.substr(from, page.find("</script>", from) - from)), results);
+  EXPECT_THAT(page, Not(HasSubstr("powersave <b>"))) << "text is never markup";
+}
+
+TEST_F(Results, are_written_and_read_back) {
+  const json results = assembled();
+  ASSERT_TRUE(write_reports(tree.root(), results));
+  const auto read = load_results(tree.root());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, results);
+  EXPECT_FALSE(load_results(tree.root() / "nowhere"));
+}
+
+TEST_F(Results, compare_side_by_side_by_their_intervals) {
+  const json a = assembled();
+  json b = a;
+  b["build"]["commit"] = "def456";
+  for (json& figure : b["layers"][2]["figures"]) {
+    for (const char* end : {"median", "lo", "hi"}) {
+      figure["tok_s"][end] = figure["tok_s"][end].get<double>() * 1.5;
+    }
+  }
+  EXPECT_THAT(different_subjects(a, b), testing::ElementsAre("commit: \"abc123\" and \"def456\""));
+  int better = 0;
+  for (const auto& difference : compare_studies(a, b)) {
+    const bool raised = difference.figure.starts_with("layer 2") && difference.unit == "tok/s";
+    EXPECT_EQ(difference.change, raised ? Change::better : Change::same) << difference.figure;
+    better += raised;
+  }
+  EXPECT_EQ(better, 4);
+}
+
+TEST(Estimates, put_the_gains_of_all_workloads_into_a_geometric_mean) {
+  const json bouts = {{{"name", "x"}, {"ns", {{400, 100, 100, 400}, {400, 100, 100, 400}}}},
+                      {{"name", "y"}, {"ns", {{100, 100, 100, 100}, {100, 100, 100, 100}}}}};
+  EXPECT_NEAR(overall_gain(bouts).median, 2, 1e-9);
+  EXPECT_EQ(gains_of(bouts).at("workloads")[0].at("label"), "gain");
+  EXPECT_EQ(gains_of(bouts).at("workloads")[1].at("label"), "no_gain");
+}
+
+}  // namespace
+}  // namespace gauntlet::study

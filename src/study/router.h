@@ -1,0 +1,44 @@
+// Which experts real text goes to: load per expert, imbalance, and who is chosen together.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "engine/layer_probe.h"
+#include "study/workbench.h"
+
+namespace gauntlet::study {
+
+/// Counts what a watched executor chooses.
+class RouterProbe final : public engine::LayerProbe {
+ public:
+  explicit RouterProbe(const model::ModelConfig& config);
+
+  void routed(std::int64_t layer, std::span<std::int32_t> chosen,
+              std::span<float> weights) override;
+  void finished(std::int64_t, std::span<const float>) override {}
+
+  std::int64_t tokens() const { return tokens_; }
+  /// How often an expert of a layer was chosen.
+  const std::vector<std::int64_t>& load(std::int64_t layer) const { return load_[layer]; }
+  /// How often two were chosen for the same token: [experts, experts], symmetric, 0 on the
+  /// diagonal.
+  const std::vector<std::int64_t>& together(std::int64_t layer) const { return together_[layer]; }
+
+ private:
+  std::int64_t experts_;
+  std::int64_t per_token_;
+  std::int64_t tokens_ = 0;  // of the first layer
+  std::vector<std::vector<std::int64_t>> load_;
+  std::vector<std::vector<std::int64_t>> together_;
+};
+
+/// The busiest expert's load over the mean.
+double imbalance(const std::vector<std::int64_t>& load);
+
+/// Runs the text through the executor and counts.
+Expected<nlohmann::json> study_router(const Workbench& bench, engine::Executor& executor,
+                                      std::span<const std::int32_t> text);
+
+}  // namespace gauntlet::study

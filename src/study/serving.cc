@@ -1,0 +1,207 @@
+#include "study/serving.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/check.h"
+#include "core/random.h"
+#include "engine/service.h"
+
+namespace gauntlet::study {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kSeed = 0x5EED0F5E12F1CE00;
+
+/// One run of the service, fed by the clock.
+class Feed {
+ public:
+  Feed(const Workbench& bench, const ServeSide& side, const std::vector<PlannedRequest>& requests)
+      : bench_(bench),
+        requests_(requests),
+        service_(side.executor, {.scheduler = side.scheduler}),
+        last_token_s_(requests.size()) {}
+
+  Expected<ServeOutcome> run() {
+    start_ = Clock::now();
+    while (finished_ < requests_.size()) {
+      if (bench_.is_cancelled()) return Error{"interrupted"};
+      if (const auto submitted = submit_due(); !submitted) return submitted.error();
+      if (service_.step()) {
+        note_queue();
+      } else if (next_ < requests_.size()) {
+        const double left = requests_[next_].at_s - passed_s();
+        if (left > 0) std::this_thread::sleep_for(std::chrono::duration<double>(left));
+      }
+    }
+    outcome_.seconds = passed_s();
+    if (steps_ > 0) outcome_.mean_queue = queued_ / static_cast<double>(steps_);
+    return std::move(outcome_);
+  }
+
+ private:
+  double passed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  Expected<void> submit_due() {
+    for (; next_ < requests_.size() && requests_[next_].at_s <= passed_s(); ++next_) {
+      const std::size_t index = next_;
+      const auto id = service_.submit(
+          {.prompt = requests_[index].prompt,
+           .max_tokens = requests_[index].max_tokens,
+           .end_of_sequence = engine::EndOfSequence::ignored},
+          {.on_token =
+               [this, index](const engine::TokenEvent&) {
+                 note_token(index);
+                 return engine::Verdict::go_on;
+               },
+           .on_finish = [this](const engine::FinishEvent& event) { note_finish(event); }});
+      if (!id) return id.error();
+    }
+    return {};
+  }
+
+  void note_token(std::size_t index) {
+    const double now = passed_s();
+    if (last_token_s_[index] == 0) {
+      outcome_.first_token_ms.push_back(1e3 * (now - requests_[index].at_s));
+    } else {
+      outcome_.between_token_ms.push_back(1e3 * (now - last_token_s_[index]));
+    }
+    last_token_s_[index] = now;
+  }
+
+  void note_finish(const engine::FinishEvent& event) {
+    ++finished_;
+    outcome_.output_tokens += event.output_tokens;
+    outcome_.prompt_tokens += event.prompt_tokens;
+    outcome_.reused_tokens += event.reused_tokens;
+  }
+
+  /// Requests that have come and still wait for their first token.
+  void note_queue() {
+    const auto waiting = static_cast<std::int64_t>(next_ - outcome_.first_token_ms.size());
+    outcome_.max_queue = std::max(outcome_.max_queue, waiting);
+    queued_ += static_cast<double>(waiting);
+    ++steps_;
+  }
+
+  const Workbench& bench_;
+  const std::vector<PlannedRequest>& requests_;
+  engine::Service service_;
+  std::vector<double> last_token_s_;  // 0: none yet
+  Clock::time_point start_;
+  std::size_t next_ = 0;
+  std::size_t finished_ = 0;
+  double queued_ = 0;
+  std::int64_t steps_ = 0;
+  ServeOutcome outcome_;
+};
+
+}  // namespace
+
+std::vector<PlannedRequest> plan_requests(const RequestMix& mix, std::int64_t count,
+                                          double per_second,
+                                          const std::vector<std::int32_t>& text) {
+  const std::int64_t longest = mix.shared_tokens + mix.own_tokens[1];
+  check(std::ssize(text) > longest, "the text is too short for these prompts");
+  Random random(kSeed);
+  const auto between = [&](const std::int64_t(&range)[2]) {
+    return range[0] + static_cast<std::int64_t>(
+                          random.next_below(static_cast<std::uint64_t>(range[1] - range[0] + 1)));
+  };
+  const auto piece = [&](std::int64_t tokens) {
+    const auto at = static_cast<std::int64_t>(
+        random.next_below(static_cast<std::uint64_t>(std::ssize(text) - tokens)));
+    return std::vector<std::int32_t>(text.begin() + at, text.begin() + at + tokens);
+  };
+  const std::vector<std::int32_t> shared = piece(mix.shared_tokens);
+  std::vector<PlannedRequest> requests;
+  double at = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    PlannedRequest request{.at_s = at, .prompt = {}, .max_tokens = between(mix.output_tokens)};
+    if (i % 2 == 0) request.prompt = shared;
+    const auto own = piece(between(mix.own_tokens) + (i % 2 == 0 ? 0 : mix.shared_tokens / 2));
+    request.prompt.insert(request.prompt.end(), own.begin(), own.end());
+    requests.push_back(std::move(request));
+    // The gap of a Poisson process: exponential, from a uniform number that is never 0.
+    const double unit = (static_cast<double>(random.next() >> 11) + 1) * 0x1p-53;
+    if (per_second > 0) at -= std::log(unit) / per_second;
+  }
+  return requests;
+}
+
+Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
+                             const std::vector<PlannedRequest>& requests) {
+  return Feed(bench, side, requests).run();
+}
+
+double percentile(std::vector<double> values, double part) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const auto last = static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(std::lround(part * last))];
+}
+
+Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
+                               const std::vector<PlannedRequest>& requests,
+                               const DuelBudget& budget) {
+  ServeDuel result{
+      .metrics = {{"makespan", {}}, {"first_token_p50", {}}, {"between_tokens_p95", {}}},
+      .a = {},
+      .b = {}};
+  const auto start = Clock::now();
+  for (int round = 0; round < budget.most_blocks; ++round) {
+    const double passed = std::chrono::duration<double>(Clock::now() - start).count();
+    if (round >= budget.least_blocks && passed > budget.seconds) break;
+    for (auto& metric : result.metrics) metric.blocks.emplace_back();
+    constexpr std::array kOrder = {0, 1, 1, 0};
+    int seen[2] = {0, 0};
+    for (const int side : kOrder) {
+      auto outcome = serve(bench, side == 0 ? sides.a : sides.b, requests);
+      if (!outcome) return outcome.error();
+      const double ms[] = {1e3 * outcome->seconds, percentile(outcome->first_token_ms, 0.5),
+                           percentile(outcome->between_token_ms, 0.95)};
+      for (std::size_t m = 0; m < result.metrics.size(); ++m) {
+        lab::Block& block = result.metrics[m].blocks.back();
+        (side == 0 ? block.baseline_ns : block.optimized_ns)[seen[side]] = 1e6 * ms[m];
+      }
+      ++seen[side];
+      (side == 0 ? result.a : result.b) = std::move(*outcome);
+    }
+  }
+  return result;
+}
+
+json to_json(const ServeOutcome& o) {
+  return {
+      {"seconds", o.seconds},
+      {"requests", o.first_token_ms.size()},
+      {"output_tokens", o.output_tokens},
+      {"prompt_tokens", o.prompt_tokens},
+      {"reused_tokens", o.reused_tokens},
+      {"tok_s", static_cast<double>(o.output_tokens) / o.seconds},
+      {"requests_per_s", static_cast<double>(o.first_token_ms.size()) / o.seconds},
+      {"ttft_ms",
+       {{"p50", percentile(o.first_token_ms, 0.5)}, {"p95", percentile(o.first_token_ms, 0.95)}}},
+      {"tpot_ms",
+       {{"p50", percentile(o.between_token_ms, 0.5)},
+        {"p95", percentile(o.between_token_ms, 0.95)}}},
+      {"mean_queue", o.mean_queue},
+      {"max_queue", o.max_queue}};
+}
+
+json to_json(const ServeDuel& duel) {
+  json bouts = json::array();
+  for (const auto& metric : duel.metrics) {
+    bouts.push_back({{"name", metric.name}, {"ns", to_json(metric.blocks)}});
+  }
+  return {{"bouts", std::move(bouts)}, {"a", to_json(duel.a)}, {"b", to_json(duel.b)}};
+}
+
+}  // namespace gauntlet::study

@@ -1,0 +1,73 @@
+// Requests that arrive over time at the engine's own loop, without a network: what each waited for
+// its first token and between tokens, and what came out in all.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "lab/statistics.h"
+#include "study/duel.h"
+#include "study/workbench.h"
+
+namespace gauntlet::study {
+
+struct PlannedRequest {
+  double at_s = 0;
+  std::vector<std::int32_t> prompt;
+  std::int64_t max_tokens = 0;
+};
+
+/// The mix: half of the prompts share a beginning; the rest of each, and the outputs, vary in
+/// length. Lengths scale with what the model has room for.
+struct RequestMix {
+  std::int64_t shared_tokens = 96;
+  std::int64_t own_tokens[2] = {16, 96};
+  std::int64_t output_tokens[2] = {8, 40};
+};
+/// `per_second` 0: all at once; otherwise a Poisson process.
+std::vector<PlannedRequest> plan_requests(const RequestMix& mix, std::int64_t count,
+                                          double per_second, const std::vector<std::int32_t>& text);
+
+/// What a run of requests came to.
+struct ServeOutcome {
+  double seconds = 0;  // from the start to the last token
+  std::int64_t output_tokens = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t reused_tokens = 0;
+  std::vector<double> first_token_ms;    // of each request, since it was due
+  std::vector<double> between_token_ms;  // of each token after the first
+  double mean_queue = 0;                 // requests that wait for their first token, over the steps
+  std::int64_t max_queue = 0;
+};
+/// Who serves, and by which policy.
+struct ServeSide {
+  engine::Executor& executor;
+  const engine::SchedulerConfig& scheduler;
+};
+
+Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
+                             const std::vector<PlannedRequest>& requests);
+
+double percentile(std::vector<double> values, double part);
+
+/// The same requests on two sides in turns. Metrics, lower being better: makespan, first_token_p50,
+/// between_tokens_p95.
+struct ServeDuel {
+  struct Metric {
+    const char* name;
+    std::vector<lab::Block> blocks;  // ns
+  };
+  std::vector<Metric> metrics;
+  ServeOutcome a, b;  // the last of each
+};
+struct ServeSides {
+  ServeSide a, b;
+};
+Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
+                               const std::vector<PlannedRequest>& requests,
+                               const DuelBudget& budget);
+
+nlohmann::json to_json(const ServeOutcome& outcome);
+nlohmann::json to_json(const ServeDuel& duel);
+
+}  // namespace gauntlet::study

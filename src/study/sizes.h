@@ -1,0 +1,44 @@
+// How much a study measures: sizes by depth, backend and model, and how its time is shared out.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "engine/options.h"
+#include "model/config.h"
+#include "study/duel.h"
+#include "study/serving.h"
+
+namespace gauntlet::study {
+
+enum class Depth { quick, full };
+
+struct Sizes {
+  std::int64_t prompt_tokens = 128;  // of the prompt whose first token is waited for
+  std::int64_t context = 16;         // positions before a decode
+  std::int64_t most_sequences = 64;  // halved where they do not fit
+  std::int64_t verify_prompts = 6;
+  std::int64_t verify_prompt_tokens = 24;
+  std::int64_t verify_tokens = 24;
+  std::int64_t score_tokens = 2048;
+  std::int64_t score_window = 512;
+  std::int64_t router_tokens = 4096;
+  std::vector<std::int64_t> batches;
+  std::vector<std::int64_t> contexts;
+  std::vector<std::int64_t> context_batches;
+  std::vector<std::int64_t> prompt_lengths;
+  std::vector<std::int64_t> prompt_batches;
+  std::vector<double> loads;  // of saturation
+  std::int64_t requests = 32;
+  RequestMix mix;
+  int least_blocks = 4;
+  double budget_seconds = 0;  // to share out among the cells that repeat until their time is up
+};
+
+/// `budget_seconds` 0: what suits the depth.
+Sizes sizes_for(Depth depth, engine::Backend backend, const model::ModelConfig& model,
+                double budget_seconds);
+
+/// The workloads that every layer runs: a prompt, and decoding at batch 1, 8 and the most.
+std::vector<Workload> layer_workloads(const Sizes& sizes);
+
+}  // namespace gauntlet::study

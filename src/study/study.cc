@@ -1,0 +1,114 @@
+#include "study/study.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "core/files.h"
+#include "study/html.h"
+#include "study/markdown.h"
+
+namespace gauntlet::study {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kJournal = "journal.jsonl";
+
+/// What must be the same for a study to be resumed.
+json subject_of(const StudyConfig& config) {
+  const StudyFacts& facts = config.facts;
+  const model::ModelConfig& m = facts.model;
+  return {{"schema_version", kStudySchemaVersion},
+          {"model", m.name},
+          {"shape", {m.num_layers, m.hidden, m.intermediate, m.num_experts, m.vocab}},
+          {"weights", facts.weights},
+          {"backend", facts.ladder.backend == engine::Backend::cuda ? "cuda" : "cpu"},
+          {"machine", facts.machine.cpu_key() + " " + facts.machine.gpu_key()},
+          {"depth", facts.depth == Depth::quick ? "quick" : "full"},
+          {"budget_seconds", facts.sizes.budget_seconds},
+          {"profile", lab::name_of(config.profile)}};
+}
+
+Expected<Journal> open_journal(const StudyConfig& config) {
+  if (const auto made = make_folders(config.folder); !made) return made.error();
+  const auto path = config.folder / kJournal;
+  if (config.start == Start::resumed) return Journal::resume(path, subject_of(config));
+  if (std::filesystem::exists(path)) {
+    return Error{fmt::format("{} holds a study already: go on with it by --resume, or choose "
+                             "another --output",
+                             config.folder.string()),
+                 ErrorKind::wrong_use};
+  }
+  return Journal::begin(path, subject_of(config),
+                        std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+}
+
+std::vector<Cell> cells_of(const StudyConfig& config) {
+  return plan_cells(config.facts.ladder, config.facts.sizes, config.profile);
+}
+
+/// What a cell could not measure is a gap with its reason, so that one point does not end a study.
+json value_or_gap(Expected<json> measured) {
+  return measured ? std::move(*measured) : json{{"gap", measured.error().message}};
+}
+
+Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells, Workbench& bench,
+                       Journal& journal) {
+  double left = 0;
+  for (const Cell& cell : cells) left += journal.has(cell.key) ? 0 : cell.seconds;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (journal.has(cells[i].key)) continue;
+    if (bench.is_cancelled()) return {};
+    if (config.progress) config.progress({i, cells.size(), left, cells[i].title});
+    auto measured = cells[i].measure(bench, journal);
+    if (!measured && bench.is_cancelled()) return {};
+    const auto kept = journal.append(cells[i].key, value_or_gap(std::move(measured)));
+    if (!kept) return kept;
+    left -= cells[i].seconds;
+  }
+  return {};
+}
+
+}  // namespace
+
+double estimated_seconds(const StudyConfig& config) {
+  double seconds = 0;
+  for (const Cell& cell : cells_of(config)) seconds += cell.seconds;
+  return seconds;
+}
+
+Expected<StudyEnd> run_study(const StudyConfig& config, Workbench& bench) {
+  auto journal = open_journal(config);
+  if (!journal) return journal.error();
+  const std::vector<Cell> cells = cells_of(config);
+  if (const auto done = measure(config, cells, bench, *journal); !done) return done.error();
+  StudyFacts facts = config.facts;
+  facts.num_cells = cells.size();
+  if (const auto written = write_reports(config.folder, assemble(facts, *journal)); !written) {
+    return written.error();
+  }
+  return StudyEnd{.complete = journal->num_cells() == cells.size(), .folder = config.folder};
+}
+
+Expected<json> load_results(const std::filesystem::path& folder) {
+  const auto text = read_file(folder / "results.json");
+  if (!text) return text.error();
+  json results = json::parse(*text, nullptr, false);
+  if (!results.is_object() || results.value("schema_version", 0) != kStudySchemaVersion ||
+      !results.contains("study_id")) {
+    return Error{fmt::format("{}/results.json is not a study's", folder.string()),
+                 ErrorKind::wrong_use};
+  }
+  return results;
+}
+
+Expected<void> write_reports(const std::filesystem::path& folder, const json& results) {
+  const std::string text = results.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  if (auto ok = atomic_write_file(folder / "results.json", text); !ok) return ok;
+  if (auto ok = atomic_write_file(folder / "report.md", render_markdown(results)); !ok) return ok;
+  return atomic_write_file(folder / "report.html", render_html(results));
+}
+
+}  // namespace gauntlet::study

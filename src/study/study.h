@@ -1,0 +1,50 @@
+// A study from plan to report: cells that are not in the journal yet are measured one by one, and
+// what is known is written out at the end, or when the user has had enough.
+#pragma once
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "study/cells.h"
+#include "study/results.h"
+#include "study/workbench.h"
+
+namespace gauntlet::study {
+
+enum class Start { anew, resumed };
+
+struct StudyProgress {
+  std::size_t done = 0;
+  std::size_t all = 0;
+  double left_s = 0;
+  std::string what;
+};
+
+struct StudyConfig {
+  std::filesystem::path folder;  // made where it is missing
+  Start start = Start::anew;
+  StudyFacts facts;  // its cells are counted here
+  lab::ProfileLevel profile = lab::ProfileLevel::minimal;
+  std::function<void(const StudyProgress&)> progress;
+};
+
+/// How a study ended.
+struct StudyEnd {
+  bool complete = false;  // false: interrupted
+  std::filesystem::path folder;
+};
+
+/// Seconds that the cells will take, roughly.
+double estimated_seconds(const StudyConfig& config);
+
+/// Measures what is missing and writes results.json, report.md and report.html.
+Expected<StudyEnd> run_study(const StudyConfig& config, Workbench& bench);
+
+/// The results.json of a folder.
+Expected<nlohmann::json> load_results(const std::filesystem::path& folder);
+/// results.json, report.md and report.html of a document.
+Expected<void> write_reports(const std::filesystem::path& folder, const nlohmann::json& results);
+
+}  // namespace gauntlet::study

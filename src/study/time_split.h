@@ -1,0 +1,34 @@
+// Where a step's time goes. On a CPU a probe reads the clock between the halves of each layer; on a
+// GPU the trace of its kernels tells.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "study/rules.h"
+#include "study/workbench.h"
+
+namespace gauntlet::study {
+
+struct TimeSplit {
+  std::int64_t batch = 1;
+  std::int64_t context = 0;
+  std::int64_t steps = 0;
+  std::vector<StepPart> parts;
+  double idle_us = 0;            // between kernels, on a GPU
+  double host_us = 0;            // outside the model
+  double step_us = 0;            // of a watched step; the parts, idle and host add up to it
+  double unwatched_step_us = 0;  // what the same step takes when nobody looks
+};
+
+/// Decodes `steps` steps of a batch after a context.
+struct SplitTest {
+  std::int64_t batch = 1;
+  std::int64_t context = 64;
+  std::int64_t steps = 32;
+};
+Expected<TimeSplit> split_time(Workbench& bench, const OptionIds& on, const SplitTest& test);
+
+nlohmann::json to_json(const TimeSplit& split);
+
+}  // namespace gauntlet::study

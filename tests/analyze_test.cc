@@ -1,0 +1,115 @@
+// Does gauntlet analyze keep its promises: a verified study in a folder, that survives being
+// killed?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "lab/catalog.h"
+#include "study/ladder.h"
+#include "study/rules.h"
+#include "tests/program.h"
+
+namespace gauntlet::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+/// A study as short as can be.
+Words analyze(const std::string& folder, const Words& more = {}) {
+  Words argv = {GAUNTLET_BINARY,    "analyze", "--quick",       "--backend", "cpu",
+                "--budget-seconds", "1",       "--no-ceilings", "--output",  folder};
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+std::set<std::string> cells_in(const std::string& folder) {
+  std::set<std::string> cells;
+  std::stringstream lines(read_text(fs::path(folder) / "journal.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const json parsed = json::parse(line, nullptr, false);
+    if (parsed.is_object() && parsed.contains("cell")) cells.insert(parsed.at("cell"));
+  }
+  return cells;
+}
+
+TEST(AnalyzeCommand, verifies_every_layer_and_writes_three_reports) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_program(analyze(folder / "study"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("report.html"));
+  EXPECT_THAT(outcome.out, HasSubstr("All 6 layers are verified"));
+  EXPECT_THAT(outcome.err, HasSubstr("gauntlet-tiny on ")) << "says what it does and how long";
+  const json results = json::parse(read_text(folder / "study/results.json"));
+  for (const json& layer : results.at("layers")) {
+    if (!layer.at("absent").get<std::string>().empty()) continue;
+    EXPECT_TRUE(layer.at("verification").at("verified").get<bool>()) << layer;
+    EXPECT_EQ(layer.contains("gain"), layer.at("index") > 0);
+  }
+  EXPECT_EQ(results.at("cells").at("measured"), results.at("cells").at("planned"));
+  EXPECT_EQ(results.at("router").at("load").size(), 6u);
+  for (const char* name : {"report.md", "report.html"}) {
+    EXPECT_GT(fs::file_size(folder.path() / "study" / name), 1000u);
+  }
+  const Outcome twice = run_program(analyze(folder / "study"));
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--resume"));
+  const Outcome compared =
+      run_program({GAUNTLET_BINARY, "analyze", "--compare", folder / "study", folder / "study"});
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("layer 2 memory, decode_1"));
+}
+
+TEST(AnalyzeCommand, resumes_to_the_same_cells_after_being_killed_at_any_moment) {
+  const TemporaryFolder folder;
+  const std::string study = folder / "study";
+  std::set<std::string> before;
+  for (const int ms : {700, 1500}) {
+    Program program(before.empty() ? analyze(study) : analyze(study, {"--resume"}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    program.kill_now();
+    program.wait();
+    if (!fs::exists(fs::path(study) / "journal.jsonl")) return;  // a very slow machine
+    const auto now = cells_in(study);
+    EXPECT_TRUE(std::includes(now.begin(), now.end(), before.begin(), before.end()));
+    before = now;
+  }
+  const Outcome outcome = run_program(analyze(study, {"--resume"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json results = json::parse(read_text(fs::path(study) / "results.json"));
+  EXPECT_EQ(cells_in(study).size(), results.at("cells").at("planned").get<std::size_t>());
+}
+
+TEST(AnalyzeCommand, names_only_targets_that_the_catalogue_has) {
+  const lab::Catalog catalog = lab::load_catalog();
+  for (const auto backend : {engine::Backend::cpu, engine::Backend::cuda}) {
+    for (const study::Option& option : study::ladder_for(backend).options) {
+      for (const std::string& target : option.targets) {
+        EXPECT_NE(catalog.find(target), nullptr) << option.id << " names " << target;
+      }
+    }
+  }
+  for (const auto bottleneck : {study::Bottleneck::memory, study::Bottleneck::compute,
+                                study::Bottleneck::launch, study::Bottleneck::host}) {
+    for (const std::string& target : study::targets_for(bottleneck)) {
+      EXPECT_NE(catalog.find(target), nullptr) << target;
+    }
+  }
+}
+
+TEST(AnalyzeCommand, refuses_to_resume_what_is_not_there) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_program(analyze(folder / "none", {"--resume"}));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("no study to resume"));
+}
+
+}  // namespace
+}  // namespace gauntlet::tests
