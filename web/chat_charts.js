@@ -4,6 +4,9 @@
 const POINTS_SHOWN = 120; // of a second each
 const WINDOW_S = 15; // over which percentiles are taken
 
+// What may lie between two lines of an axis.
+const STEPS = Array.from({length: 14}, (_, i) => [1, 2, 5].map((step) => step * 10 ** (i - 5))).flat();
+
 const colorOf = {
   cache: new Map(),
   get(name) {
@@ -26,8 +29,9 @@ const short = (value) =>
 const caption = (title, note, now) =>
   el("figcaption", {title: note}, el("b", {}, title), el("span", {class: "now"}, now));
 
-// `series`: [{label, color, read(span, window) -> number or null, text(value)}]; `top`: the least that the axis holds.
-function lineCard({title, note, series, axis = short, top = 1}) {
+// `series`: [{label, color, read(span, window) -> number or null, text(value)}]; `top`: the least
+// that the axis holds; `least`: between two of its lines.
+function lineCard({title, note, series, axis = short, top = 1, least = 0}) {
   const host = el("div", {class: "chart"});
   const values = series.map(() => el("b", {}, "–"));
   const node = el(
@@ -70,11 +74,12 @@ function lineCard({title, note, series, axis = short, top = 1}) {
             size: 46,
             font: "11px system-ui, sans-serif",
             gap: 4,
-            space: 26,
+            space: 18,
             stroke: () => colorOf.get("--muted"),
             grid: {stroke: () => colorOf.get("--line"), width: 1},
             ticks: {show: false},
-            values: (_, ticks) => ticks.map(axis),
+            incrs: STEPS.filter((step) => step >= least),
+            values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : axis(tick))),
           },
         ],
         series: [
@@ -206,6 +211,7 @@ function serverCards() {
     }),
     lineCard({
       title: "Requests",
+      least: 1,
       top: 4,
       series: [
         {

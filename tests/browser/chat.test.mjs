@@ -100,7 +100,7 @@ test("answer streams in, and tells how fast it came", () =>
     assert.ok((await page.evaluate(() => window.lengths.length)) > 2, "it came at once, not as it was made");
     assert.match(
       await answer(page).locator("footer").innerText(),
-      /^\d+ tokens · [\d,.]+ tok\/s · first after/,
+      /^\d+ tokens in .+s · [\d,.]+ tok\/s · first after/,
     );
     assert.equal(await page.locator(".turn.user").innerText(), "Once upon a time");
     assert.equal(await page.locator(".fault").count(), 0);
