@@ -50,6 +50,10 @@ Program::~Program() {
 
 void Program::kill_now() { kill(pid_, SIGKILL); }
 
+void Program::terminate() { kill(pid_, SIGTERM); }
+
+std::string Program::printed() const { return read_text(output_ / "out"); }
+
 Outcome Program::wait() {
   int status = 0;
   waitpid(pid_, &status, 0);

@@ -40,6 +40,10 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void kill_now();
+  /// Asks it to end (SIGTERM).
+  void terminate();
+  /// What it has printed so far.
+  std::string printed() const;
   Outcome wait();
 
  private:

@@ -43,8 +43,10 @@ function drawLines(host, width, {x, y, lines}) {
     });
   }
   const values = known.filter((value) => value !== null && value !== undefined && value > 0);
-  const most = Math.max(...values, 1e-9);
-  const least = Math.min(...values, most);
+  const most = values.length ? Math.max(...values) : 1;
+  const least = values.length ? Math.min(...values) : 1;
+  const lowDecade = Math.floor(Math.log10(least));
+  const decadesOfY = [10 ** lowDecade, 10 ** Math.max(lowDecade + 1, Math.ceil(Math.log10(most)))];
   const describe = (index) =>
     `${x.name} ${x.text(xs[index])}: ` +
     lines.map((line) => `${line.name} ${y.text(line.values[index] ?? null)}`).join(", ");
@@ -65,12 +67,8 @@ function drawLines(host, width, {x, y, lines}) {
       label: y.label,
       text: (value) => y.tick(value),
       log: y.log ? 10 : undefined,
-      range: y.log
-        ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most))]
-        : [0, most * 1.08],
-      splits: y.log
-        ? decades([10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most))])
-        : undefined,
+      range: y.log ? decadesOfY : [0, most * 1.08],
+      splits: y.log ? decades(decadesOfY) : undefined,
       size: 62,
     },
     data,

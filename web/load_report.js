@@ -308,6 +308,7 @@
         el("span", {class: "sentence"}, note),
       );
     const tokens = point.steady?.output_tokens_per_s ?? point.output_tokens_per_s;
+    const median = (key) => (point[key].count ? seconds(point[key].median.value) : "–");
     const slowest = (key) => `p95 ${seconds(point[key].p95.value)}, p99 ${seconds(point[key].p99.value)}`;
     const limitWords = limits
       .map(([name, limit]) => `${name.slice(0, -2).toUpperCase()} ≤ ${seconds(limit)}`)
@@ -344,8 +345,8 @@
             )
           : null,
         card("output", `${plain(tokens.value)} tok/s`, interval(tokens, plain) || "over the whole run"),
-        card("TTFT median", seconds(point.ttft_s.median.value), slowest("ttft_s")),
-        card("ITL median", seconds(point.itl_s.median.value), slowest("itl_s")),
+        card("TTFT median", median("ttft_s"), slowest("ttft_s")),
+        card("ITL median", median("itl_s"), slowest("itl_s")),
       ),
     );
   }

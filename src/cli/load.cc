@@ -36,7 +36,7 @@ struct Options {
   bool insecure = false;
   load::SessionSpec session;
   bool self_test = false;
-  load::SelfTestOptions self;
+  load::OverheadOptions self;
   std::vector<std::string> compare;
   Format format = Format::text;
   std::string output;
@@ -197,11 +197,11 @@ int compare(const Options& options) {
 
 int self_test(const Options& options) {
   raise_file_limit();
-  const auto result = load::self_test(options.self);
+  const auto result = load::measure_overhead(options.self);
   if (!result) return report_error(result.error());
   const int code = write_or_print(options.output, options.format == Format::json
                                                       ? load::json_text(options.self, *result)
-                                                      : self_test_text(options.self, *result));
+                                                      : overhead_text(options.self, *result));
   return code != 0 ? code : result->num_failed > 0 ? 1 : 0;
 }
 

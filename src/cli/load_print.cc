@@ -183,8 +183,7 @@ std::string comparison_text(const std::vector<load::Comparison>& comparisons) {
   return table.text();
 }
 
-std::string self_test_text(const load::SelfTestOptions& options,
-                           const load::SelfTestResult& result) {
+std::string overhead_text(const load::OverheadOptions& options, const load::Overhead& result) {
   return fmt::format(
       "{} streams at once, {} tokens each, one in {} per stream: {} events, {:.0f}/s, {} failed\n"
       "client       {:.2f} us of CPU per event, {:.0f}% of a core\n"

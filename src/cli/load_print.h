@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "load/compare.h"
-#include "load/result.h"
 #include "load/overhead.h"
+#include "load/result.h"
 
 namespace gauntlet::cli {
 
 std::string load_text(const load::LoadResult& result);
 std::string comparison_text(const std::vector<load::Comparison>& comparisons);
-std::string self_test_text(const load::SelfTestOptions& options,
-                           const load::SelfTestResult& result);
+std::string overhead_text(const load::OverheadOptions& options, const load::Overhead& result);
 
 }  // namespace gauntlet::cli

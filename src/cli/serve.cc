@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -57,6 +58,10 @@ json config_json(const Options& options) {
       {"max_header_bytes", limits.header_bytes},
       {"max_body_bytes", limits.body_bytes},
       {"max_connections", limits.connections},
+      {"max_all_bodies_bytes", limits.all_bodies_bytes},
+      {"header_timeout_s", limits.header_s},
+      {"body_timeout_s", limits.body_s},
+      {"write_timeout_s", limits.write_s},
       {"first_byte_timeout_s", limits.first_byte_s},
       {"idle_timeout_s", limits.idle_s},
       {"drain_timeout_s", limits.drain_s}};
@@ -70,6 +75,20 @@ Expected<model::Tokenizer> tokenizer_for(const Options& options, OpenModel& mode
   }
   if (model.tokenizer) return std::move(*model.tokenizer);
   return server::synthetic_tokenizer(model.weights.config.vocab);
+}
+
+/// The last line of the log; 1 when the engine's books do not balance.
+int report_end(const engine::Service& service) {
+  const std::string fault = service.check_integrity();
+  const engine::ServiceStats stats = service.stats();
+  fmt::print(stderr, "{}\n",
+             json{{"event", "ended"},
+                  {"integrity", fault.empty() ? "clean" : fault},
+                  {"requests_running", stats.num_running},
+                  {"requests_waiting", stats.num_waiting},
+                  {"kv_cache_usage", stats.kv_usage}}
+                 .dump());
+  return fault.empty() ? 0 : 1;
 }
 
 int serve(Options options) {
@@ -106,7 +125,8 @@ int serve(Options options) {
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());
-  const server::EngineLoop loop(service, metrics, [&](const std::string& why) {
+  std::optional<server::EngineLoop> loop;
+  loop.emplace(service, metrics, [&](const std::string& why) {
     api.set_state(server::Api::State::failed);
     fmt::print(stderr, "{}\n", json{{"event", "engine_failed"}, {"why", why}}.dump());
   });
@@ -115,7 +135,8 @@ int serve(Options options) {
              (*http)->port());
   std::fflush(stdout);
   (*http)->run(server::Signals::handled, [&] { api.set_state(server::Api::State::draining); });
-  return 0;
+  loop.reset();
+  return report_end(service);
 }
 
 void add_server_options(CLI::App& command, Options& options) {
@@ -154,6 +175,10 @@ void add_server_options(CLI::App& command, Options& options) {
   add("--max-body-bytes", limits.body_bytes, "of a request", "N");
   add("--max-header-bytes", limits.header_bytes, "of a request", "N");
   add("--max-connections", limits.connections, "at once", "N")->check(counts);
+  add("--max-all-bodies-bytes", limits.all_bodies_bytes, "of requests being read", "N");
+  add("--header-timeout", limits.header_s, "for a first request's header", "SECONDS");
+  add("--body-timeout", limits.body_s, "for a request's body", "SECONDS");
+  add("--write-timeout", limits.write_s, "for a client to take what it is sent", "SECONDS");
   add("--first-byte-timeout", limits.first_byte_s, "for a reply to begin", "SECONDS");
   add("--idle-timeout", limits.idle_s, "between requests of a connection", "SECONDS");
   add("--drain-timeout", limits.drain_s, "for running requests after SIGTERM", "SECONDS");

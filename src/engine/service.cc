@@ -20,6 +20,14 @@ SchedulerConfig within(SchedulerConfig config, const Executor& executor) {
   return config;
 }
 
+void tell(const RequestEvents& events, const FinishEvent& event) {
+  try {
+    if (events.on_finish) events.on_finish(event);
+  } catch (const std::exception&) {
+    // The request is over and its pages are back: there is nobody left to tell.
+  }
+}
+
 }  // namespace
 
 Service::Service(Executor& executor, const ServiceConfig& config)
@@ -40,28 +48,35 @@ Expected<RequestId> Service::submit(ServiceRequest request, RequestEvents events
   const auto shared = std::make_shared<const ServiceRequest>(std::move(request));
   const auto shared_events = std::make_shared<const RequestEvents>(std::move(events));
   const std::int64_t prompt_tokens = std::ssize(shared->prompt);
-  Choice choice{.request = shared,
-                .events = shared_events,
-                .sampling = shared->sampling,
-                .limit = std::min(shared->max_tokens, capacity() - prompt_tokens + 1),
-                .submitted_s = now_s_()};
-  if (shared->adjustments.any()) choice.seen.emplace(shared->prompt);
+  std::vector<Choice> choices(
+      static_cast<std::size_t>(shared->num_choices),
+      {.request = shared,
+       .events = shared_events,
+       .sampling = shared->sampling,
+       .limit = std::min(shared->max_tokens, capacity() - prompt_tokens + 1),
+       .submitted_s = now_s_()});
+  for (int i = 0; i < shared->num_choices; ++i) {
+    Choice& choice = choices[i];
+    choice.index = i;
+    choice.sampling.step = 0;
+    if (i > 0) choice.sampling.seed = Random(shared->sampling.seed).bits(static_cast<unsigned>(i));
+    if (shared->adjustments.any()) choice.seen.emplace(shared->prompt);
+  }
 
   const std::lock_guard lock(mutex_);
+  if (failure_) return Error{"the engine has failed: " + *failure_, ErrorKind::check_failed};
   const std::int64_t queued = num_queued_ + std::ssize(arrivals_);
   if (queued + shared->num_choices > scheduler_config_.max_queue) {
     return Error{fmt::format("{} requests wait already, and the queue holds {}: try again later",
                              queued, scheduler_config_.max_queue)};
   }
-  choice.group = next_id_;
-  for (int i = 0; i < shared->num_choices; ++i) {
-    choice.index = i;
-    choice.sampling.step = 0;
-    if (i > 0) choice.sampling.seed = Random(shared->sampling.seed).bits(static_cast<unsigned>(i));
-    arrivals_.emplace(next_id_++, choice);
+  const RequestId group = next_id_;
+  for (Choice& choice : choices) {
+    choice.group = group;
+    arrivals_.emplace(next_id_++, std::move(choice));
   }
   changed_.notify_one();
-  return choice.group;
+  return group;
 }
 
 void Service::cancel(RequestId id) {
@@ -137,14 +152,17 @@ bool Service::step() {
   }
   std::vector<Outcome> outcomes = run_apart(plan.work);
   scheduler_.complete(plan);
+  std::size_t num_failed = 0;
   for (std::size_t i = 0; i < plan.work.size(); ++i) {
     if (!outcomes[i].error.empty()) {
+      ++num_failed;
       end(plan.work[i].id, FinishReason::failed, std::move(outcomes[i].error));
     } else if (plan.work[i].is_last) {
       deliver(plan.work[i].id, std::move(outcomes[i].result));
     }
   }
   publish(tokens);
+  if (num_failed > 0 && num_failed == plan.work.size()) check_executor();
   return tokens > 0 || !plan.expired.empty();
 }
 
@@ -178,24 +196,54 @@ std::vector<ItemResult> Service::run(const std::vector<Work>& work) {
   return executor_.collect(executor_.submit(std::move(items)));
 }
 
-/// A step that throws is taken apart, so that only those requests fail which fail alone.
+/// A step that throws is halved until only those requests fail which fail alone. With one fault
+/// among them, that computes everybody else's part about twice.
 std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) {
   std::vector<Outcome> outcomes(work.size());
   if (work.empty()) return outcomes;
+  std::string error;
   try {
     std::vector<ItemResult> results = run(work);
     for (std::size_t i = 0; i < work.size(); ++i) outcomes[i].result = std::move(results[i]);
+    return outcomes;
   } catch (const std::exception& fault) {
-    for (std::size_t i = 0; i < work.size(); ++i) {
-      const bool is_done = executor_.kv().length(work[i].sequence) != work[i].begin;
-      if (work.size() == 1 || is_done) {
-        outcomes[i].error = fmt::format("a step failed: {}", fault.what());
-      } else {
-        outcomes[i] = std::move(run_apart({work[i]}).front());
-      }
+    error = fmt::format("a step failed: {}", fault.what());
+  }
+  std::vector<std::size_t> again;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const bool is_done = executor_.kv().length(work[i].sequence) != work[i].begin;
+    if (work.size() == 1 || is_done) {
+      outcomes[i].error = error;
+    } else {
+      again.push_back(i);
     }
   }
+  const std::size_t middle = again.size() / 2;
+  const auto run_half = [&](std::size_t begin, std::size_t end) {
+    std::vector<Work> half;
+    for (std::size_t i = begin; i < end; ++i) half.push_back(work[again[i]]);
+    std::vector<Outcome> some = run_apart(half);
+    for (std::size_t i = begin; i < end; ++i) outcomes[again[i]] = std::move(some[i - begin]);
+  };
+  run_half(0, middle);
+  run_half(middle, again.size());
   return outcomes;
+}
+
+/// After a step in which nobody succeeded: was it they, or is it the executor? A request that fails
+/// alone must not end the service, and a broken device must not fail requests one by one for ever.
+void Service::check_executor() {
+  KvPool& pool = executor_.kv();
+  const SequenceId sequence = pool.create();
+  try {
+    if (pool.reserve(sequence, 1)) {
+      executor_.collect(executor_.submit({{.sequence = sequence, .tokens = {0}}}));
+    }
+  } catch (const std::exception&) {
+    pool.free(sequence);
+    throw;
+  }
+  pool.free(sequence);
 }
 
 TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) const {
@@ -231,7 +279,12 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
 
 void Service::deliver(RequestId id, ItemResult result) {
   Choice& choice = choices_.at(id);
-  const TokenEvent event = choose(id, choice, std::move(result));
+  TokenEvent event;
+  try {
+    event = choose(id, choice, std::move(result));
+  } catch (const std::exception& fault) {
+    return end(id, FinishReason::failed, fmt::format("no token was chosen: {}", fault.what()));
+  }
   if (event.token == kNoChoice) {
     return end(id, FinishReason::failed,
                fmt::format("{} left no token to choose at position {}", executor_.config().name,
@@ -254,28 +307,45 @@ void Service::deliver(RequestId id, ItemResult result) {
   scheduler_.append(id, event.token);
 }
 
-void Service::end(RequestId id, FinishReason reason, std::string error) {
-  const Choice choice = std::move(choices_.at(id));
-  choices_.erase(id);
+FinishEvent Service::last_event(const Choice& choice, FinishReason reason,
+                                std::string error) const {
   const double now = now_s_();
   const double started = choice.started_s.value_or(now);
   const double first_token = choice.first_token_s.value_or(now);
-  FinishEvent event{.choice = choice.index,
-                    .reason = reason,
-                    .error = std::move(error),
-                    .prompt_tokens = std::ssize(choice.request->prompt),
-                    .output_tokens = choice.made,
-                    .queue_s = started - choice.submitted_s,
-                    .prefill_s = first_token - started,
-                    .decode_s = now - first_token};
+  return {.choice = choice.index,
+          .reason = reason,
+          .error = std::move(error),
+          .prompt_tokens = std::ssize(choice.request->prompt),
+          .output_tokens = choice.made,
+          .queue_s = started - choice.submitted_s,
+          .prefill_s = first_token - started,
+          .decode_s = now - first_token};
+}
+
+void Service::end(RequestId id, FinishReason reason, std::string error) {
+  const Choice choice = std::move(choices_.at(id));
+  choices_.erase(id);
+  FinishEvent event = last_event(choice, reason, std::move(error));
   if (reason != FinishReason::expired) {
     event.reused_tokens = scheduler_.reused(id);
     scheduler_.remove(id);
   }
-  try {
-    if (choice.events->on_finish) choice.events->on_finish(event);
-  } catch (const std::exception&) {
-    // The request is over and its pages are back: there is nobody left to tell.
+  tell(*choice.events, event);
+}
+
+/// The scheduler is not asked: who knows in which state the fault left it.
+void Service::fail(const std::string& why) {
+  std::map<RequestId, Choice> ended = std::exchange(choices_, {});
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = why;
+    ended.merge(arrivals_);
+    cancels_.clear();
+    stats_.num_running = 0;
+    stats_.num_waiting = 0;
+  }
+  for (const auto& [id, choice] : ended) {
+    tell(*choice.events, last_event(choice, FinishReason::failed, "the engine has failed: " + why));
   }
 }
 

@@ -39,8 +39,8 @@ class Service {
   /// The executor outlives the service, which has it to itself.
   Service(Executor& executor, const ServiceConfig& config);
 
-  /// From any thread. The error's kind is wrong_use when the request can never be served, and
-  /// environment when the queue is full now.
+  /// From any thread. The error's kind is wrong_use when the request can never be served,
+  /// environment when the queue is full now, and check_failed after fail().
   Expected<RequestId> submit(ServiceRequest request, RequestEvents events);
   /// From any thread; all choices end, and their pages go back, before the next step. A request
   /// that ended already is left alone.
@@ -53,8 +53,11 @@ class Service {
   /// Positions that one request can have at most, prompt and output together. From any thread.
   std::int64_t capacity() const;
 
-  /// From the engine thread alone. False when there was nothing to do.
+  /// From the engine thread alone. False when there was nothing to do. Throws when the executor
+  /// fails whatever it is given: then nothing is left but fail().
   bool step();
+  /// From the engine thread, and its last call: every request ends, and no other is taken.
+  void fail(const std::string& why);
   /// Sleeps until something was submitted or cancelled, wake() was called, or the time is over.
   void wait(double seconds);
   /// From any thread.
@@ -86,11 +89,13 @@ class Service {
   BatchItem item_for(const Work& work) const;
   std::vector<ItemResult> run(const std::vector<Work>& work);
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
+  void check_executor();
   void deliver(RequestId id, ItemResult result);
   TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
   std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
                                      Verdict verdict) const;
   void end(RequestId id, FinishReason reason, std::string error = "");
+  FinishEvent last_event(const Choice& choice, FinishReason reason, std::string error) const;
   void publish(std::int64_t step_tokens);
 
   Executor& executor_;
@@ -106,6 +111,7 @@ class Service {
   std::map<RequestId, Choice> arrivals_;
   std::vector<RequestId> cancels_;
   bool woken_ = false;
+  std::optional<std::string> failure_;
   RequestId next_id_ = 1;
   std::int64_t num_queued_ = 0;  // in the scheduler, as far as known
   ServiceStats stats_;

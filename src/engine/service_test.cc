@@ -196,6 +196,90 @@ TEST_F(Services, a_fault_ends_one_request) {
   EXPECT_EQ(without_choice.reason(), FinishReason::failed);
 }
 
+TEST_F(Services, a_step_that_fails_is_halved_until_the_fault_is_alone) {
+  constexpr int kRequests = 32;
+  executor.next = [](const auto& history) -> std::int32_t {
+    if (history.front() == 77) throw std::runtime_error("broken");
+    return history.back() + 1;
+  };
+  std::vector<Heard> heard(kRequests);
+  for (int i = 0; i < kRequests; ++i) {
+    submit(heard[i], {.prompt = {i == 20 ? 77 : 100 + i}, .max_tokens = 2});
+  }
+  service.step();
+  // The whole, and two halves of each part that holds the fault.
+  EXPECT_EQ(executor.steps.size(), 1u + 2 * 5);
+  drain();
+  for (int i = 0; i < kRequests; ++i) {
+    EXPECT_EQ(heard[i].reason(), i == 20 ? FinishReason::failed : FinishReason::length) << i;
+  }
+}
+
+TEST_F(Services, a_request_that_fails_alone_leaves_the_service_to_others) {
+  executor.next = [](const auto& history) -> std::int32_t {
+    if (history.front() == 77) throw std::runtime_error("broken");
+    return history.back() + 1;
+  };
+  for (int i = 0; i < 10; ++i) {
+    Heard broken;
+    submit(broken, {.prompt = {77}});
+    service.step();
+    EXPECT_EQ(broken.reason(), FinishReason::failed);
+  }
+  Heard good;
+  submit(good, {.prompt = {1}, .max_tokens = 2});
+  drain();
+  EXPECT_EQ(good.tokens[0], (Ids{2, 3}));
+}
+
+TEST_F(Services, an_executor_that_fails_whatever_it_is_given_ends_everything_once) {
+  Heard runs, arrives;
+  submit(runs, {.prompt = {1}});
+  service.step();
+  executor.before_step = [] { throw std::runtime_error("the device is lost"); };
+  EXPECT_THROW(service.step(), std::runtime_error);
+  EXPECT_EQ(runs.reason(), FinishReason::failed);
+  EXPECT_EQ(executor.kv().num_sequences(), 0);
+  submit(arrives, {.prompt = {1}, .num_choices = 2});
+  service.fail("the device is lost");
+  EXPECT_EQ(arrives.reason(0), FinishReason::failed);
+  EXPECT_EQ(arrives.reason(1), FinishReason::failed);
+  EXPECT_THAT(arrives.ends[0].error, HasSubstr("the device is lost"));
+  const auto refused = service.submit({.prompt = {1}}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::check_failed);
+}
+
+TEST_F(Services, a_mask_that_throws_while_a_token_is_chosen_ends_its_request) {
+  int calls = 0;
+  const auto fickle = [&](std::span<const std::int32_t>) -> std::vector<std::uint32_t> {
+    if (++calls == 2) throw std::runtime_error("fickle");
+    return {};
+  };
+  Heard broken, plain;
+  submit(broken, {.prompt = {1}, .adjustments = {.presence_penalty = 1}, .allowed = fickle});
+  submit(plain, {.prompt = {1}, .max_tokens = 3});
+  drain();
+  EXPECT_EQ(broken.reason(), FinishReason::failed);
+  EXPECT_THAT(broken.ends[0].error, HasSubstr("fickle"));
+  EXPECT_EQ(plain.tokens[0], (Ids{2, 3, 4}));
+}
+
+TEST(Service, gives_back_every_page_of_a_cancelled_request_within_one_step) {
+  FakeExecutor executor(small_config(), 64);
+  Service service(executor, {.scheduler = {.prefix_caching = PrefixCaching::off}});
+  Heard gone;
+  const auto id = service.submit({.prompt = Ids(50, 7), .num_choices = 3}, gone.events_to());
+  for (int i = 0; i < 6; ++i) service.step();
+  EXPECT_LT(executor.kv().free_pages(KvGroup::full), 1000 - 3 * 12);
+  service.cancel(id.value());
+  service.step();
+  EXPECT_EQ(gone.ends.size(), 3u);
+  EXPECT_EQ(executor.kv().free_pages(KvGroup::full), 1000);
+  EXPECT_EQ(executor.kv().free_pages(KvGroup::sliding), 1000);
+  EXPECT_EQ(service.check_integrity(), "");
+}
+
 TEST_F(Services, refuse_what_can_never_be_served) {
   const auto error = [&](ServiceRequest request) {
     const auto result = service.submit(std::move(request), {});

@@ -172,8 +172,8 @@ TEST(Client, can_be_used_for_one_run_after_another) {
   }
 }
 
-TEST(SelfTest, sees_every_token_of_every_stream_and_its_own_cost) {
-  const auto result = self_test({.num_streams = 50, .num_tokens = 6, .interval_s = 0.01});
+TEST(Overhead, sees_every_token_of_every_stream_and_its_own_cost) {
+  const auto result = measure_overhead({.num_streams = 50, .num_tokens = 6, .interval_s = 0.01});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->num_failed, 0);
   EXPECT_EQ(result->num_events, 300);

@@ -20,6 +20,7 @@ using boost::beast::error_code;
 using boost::beast::string_view;
 using tcp = asio::ip::tcp;
 
+// GCC 12 destroys twice what a conditional expression under co_await makes: here it is an if.
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = 8 << 10;
 

@@ -24,7 +24,7 @@ std::int64_t sent_ns(std::string_view data) {
 
 }  // namespace
 
-Expected<SelfTestResult> self_test(const SelfTestOptions& options) {
+Expected<Overhead> measure_overhead(const OverheadOptions& options) {
   NullServer server([&](const NullRequest&) {
     return NullAnswer{.num_tokens = options.num_tokens, .interval_s = options.interval_s};
   });
@@ -48,7 +48,7 @@ Expected<SelfTestResult> self_test(const SelfTestOptions& options) {
          const std::size_t block = num_delays++ * kBlocks / num_events;
          delays_s[std::min(kBlocks - 1, block)].push_back(static_cast<float>(delay_ns) * 1e-9f);
        }});
-  SelfTestResult result{.num_events = static_cast<std::int64_t>(num_delays)};
+  Overhead result{.num_events = static_cast<std::int64_t>(num_delays)};
   double end_s = 0;
   for (const RequestRecord& record : log.requests) {
     result.num_failed += !record.is_ok();
@@ -62,7 +62,7 @@ Expected<SelfTestResult> self_test(const SelfTestOptions& options) {
   return result;
 }
 
-std::string json_text(const SelfTestOptions& options, const SelfTestResult& result) {
+std::string json_text(const OverheadOptions& options, const Overhead& result) {
   return nlohmann::ordered_json{{"streams", options.num_streams},
                                 {"tokens", options.num_tokens},
                                 {"interval_s", options.interval_s},

@@ -9,13 +9,13 @@
 
 namespace gauntlet::load {
 
-struct SelfTestOptions {
+struct OverheadOptions {
   std::int64_t num_streams = 2000;  // all at once
   std::int64_t num_tokens = 64;     // of each
   double interval_s = 0.1;          // between the tokens of a stream
 };
 
-struct SelfTestResult {
+struct Overhead {
   std::int64_t num_events = 0;
   std::int64_t num_failed = 0;
   double cpu_us_per_event = 0;  // of the client's thread, with connecting and sending
@@ -24,8 +24,8 @@ struct SelfTestResult {
   Percentiles delay_s;  // from just before the server's write to the client's timestamp
 };
 
-Expected<SelfTestResult> self_test(const SelfTestOptions& options);
+Expected<Overhead> measure_overhead(const OverheadOptions& options);
 
-std::string json_text(const SelfTestOptions& options, const SelfTestResult& result);
+std::string json_text(const OverheadOptions& options, const Overhead& result);
 
 }  // namespace gauntlet::load

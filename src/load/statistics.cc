@@ -45,40 +45,59 @@ Figure interval(double value, std::vector<double>& low, std::vector<double>& hig
   return {.value = value, .lo = std::max(0.0, std::min(lo, value)), .hi = std::max(hi, value)};
 }
 
-std::size_t percentile_bin(const std::vector<double>& bins, double count, double percent) {
-  double seen = 0;
-  for (std::size_t bin = 0; bin < bins.size(); ++bin) {
-    seen += bins[bin];
-    if (seen >= count * percent / 100 && seen > 0) return bin;
+/// A drawing of blocks: their histograms and sums added up.
+class Drawing {
+ public:
+  explicit Drawing(const std::vector<BlockSums>& blocks) : blocks_(blocks), bins_(kBins) {
+    for (const BlockSums& block : blocks) {
+      for (std::size_t bin = 0; bin < kBins; ++bin) {
+        if (block.bins[bin] == 0) continue;
+        first_ = std::min(first_, bin);
+        last_ = std::max(last_, bin);
+      }
+    }
   }
-  return kBins - 1;
-}
 
-/// One drawing of blocks: their sums.
-void draw_blocks(const std::vector<BlockSums>& blocks, Random& random, std::vector<double>& bins,
-                 double& sum, double& count) {
-  std::ranges::fill(bins, 0.0);
-  sum = count = 0;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const BlockSums& block = blocks[random.next_below(blocks.size())];
-    for (std::size_t bin = 0; bin < kBins; ++bin) bins[bin] += block.bins[bin];
-    sum += block.sum;
-    count += block.count;
+  void draw(Random& random) {
+    std::ranges::fill(bins_, 0.0);
+    sum_ = count_ = 0;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const BlockSums& block = blocks_[random.next_below(blocks_.size())];
+      for (std::size_t bin = first_; bin <= last_; ++bin) bins_[bin] += block.bins[bin];
+      sum_ += block.sum;
+      count_ += block.count;
+    }
   }
-}
+  double mean() const { return sum_ / count_; }
+  std::size_t percentile_bin(double percent) const {
+    double seen = 0;
+    for (std::size_t bin = first_; bin < last_; ++bin) {
+      seen += bins_[bin];
+      if (seen > 0 && seen >= count_ * percent / 100) return bin;
+    }
+    return last_;
+  }
+
+ private:
+  const std::vector<BlockSums>& blocks_;
+  std::vector<double> bins_;
+  std::size_t first_ = kBins - 1;  // that any block has
+  std::size_t last_ = 0;
+  double sum_ = 0;
+  double count_ = 0;
+};
 
 void add_intervals(const std::vector<BlockSums>& blocks, std::uint64_t seed, Percentiles& out) {
   Random random(seed);
   std::vector<double> means;
   std::array<std::vector<double>, kPercents.size()> low;
   std::array<std::vector<double>, kPercents.size()> high;
-  std::vector<double> bins(kBins);
+  Drawing drawing(blocks);
   for (int i = 0; i < kResamples; ++i) {
-    double sum = 0, count = 0;
-    draw_blocks(blocks, random, bins, sum, count);
-    means.push_back(sum / count);
+    drawing.draw(random);
+    means.push_back(drawing.mean());
     for (std::size_t p = 0; p < kPercents.size(); ++p) {
-      const std::size_t bin = percentile_bin(bins, count, kPercents[p]);
+      const std::size_t bin = drawing.percentile_bin(kPercents[p]);
       low[p].push_back(lower_edge(bin));
       high[p].push_back(lower_edge(bin + 1));
     }

@@ -156,6 +156,50 @@ TEST(Gguf, refuses_tensors_that_lie) {
   EXPECT_EQ(with([](Fake& t) { t.name = ""; }), "a.gguf: a tensor has no name");
 }
 
+/// The second tensor claims these dimensions and this type over the 68 bytes it has.
+std::string refusal_of(std::vector<std::uint64_t> dims, GgmlType type) {
+  return refusal([&](FakeGguf& fake) {
+    fake.tensors[1].dims = std::move(dims);
+    fake.tensors[1].type = static_cast<std::uint32_t>(type);
+  });
+}
+
+TEST(CvePatterns, cve_2025_53630_sizes_of_tensors_that_overflow_are_refused) {
+  // Elements times bytes wraps to 0, to 64, or past what a signed size holds.
+  for (const auto& dims :
+       std::vector<std::vector<std::uint64_t>>{{std::uint64_t{1} << 62},
+                                               {(std::uint64_t{1} << 62) + 16},
+                                               {std::uint64_t{1} << 61, 2},
+                                               {std::uint64_t{1} << 32, std::uint64_t{1} << 32},
+                                               {UINT64_MAX}}) {
+    EXPECT_THAT(refusal_of(dims, GgmlType::f32), testing::HasSubstr("is too large"));
+  }
+}
+
+TEST(CvePatterns, cve_2026_27940_sums_and_paddings_that_overflow_are_refused) {
+  // Each size holds alone: its offset, its blocks' bytes or the sum of both does not.
+  for (const std::uint64_t offset : {UINT64_MAX - 31, UINT64_MAX - 63, std::uint64_t{1} << 63}) {
+    EXPECT_THAT(refusal([&](FakeGguf& fake) { fake.tensors[1].offset = offset; }),
+                testing::HasSubstr("lies outside"));
+  }
+  EXPECT_NE(refusal_of({(std::uint64_t{1} << 62) / 17 * 32}, GgmlType::mxfp4), "");
+  EXPECT_NE(refusal_of({std::uint64_t{1} << 63}, GgmlType::mxfp4), "");
+  EXPECT_NE(refusal([](FakeGguf& fake) {
+              fake.tensors[0].dims = {std::uint64_t{1} << 60};
+              fake.tensors[1].dims = {std::uint64_t{1} << 60};
+            }),
+            "");
+}
+
+TEST(CvePatterns, cve_2026_7482_dimensions_that_lie_about_the_data_are_refused) {
+  for (const auto& dims : std::vector<std::vector<std::uint64_t>>{
+           {64, 3}, {128, 2}, {64, 2, 2}, {64, 2, 1, 1000}, {1 << 20}}) {
+    EXPECT_THAT(refusal_of(dims, GgmlType::mxfp4), testing::HasSubstr("lies outside"));
+    EXPECT_THAT(refusal_of(dims, GgmlType::f32), testing::HasSubstr("lies outside"));
+  }
+  EXPECT_EQ(refusal_of({64, 2}, GgmlType::mxfp4), "") << "as it is";
+}
+
 FakeGguf metadata(const std::string& without = "") {
   FakeGguf fake;
   fake.put("general.architecture", std::string("gpt-oss"));

@@ -13,6 +13,8 @@ namespace gauntlet::server {
 namespace {
 
 constexpr std::int64_t kDefaultCompletionTokens = 16;  // OpenAI's
+/// That are listed at once: a list is many times as large as its text.
+constexpr std::size_t kMaxListedTokens = std::size_t{1} << 18;
 
 std::int64_t unix_now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -170,6 +172,13 @@ std::shared_ptr<Reply> Api::tokenize(const HttpRequest& request) {
     auto rendered = chat_ids(std::get<ChatRequest>(parsed->input));
     if (!rendered) return make_reply(rendered.error());
     ids = std::move(*rendered);
+  }
+  if (ids.size() > kMaxListedTokens) {
+    return make_reply(ApiError{
+        .message =
+            fmt::format("the text has {} tokens, but at most {} are listed at once: split it",
+                        ids.size(), kMaxListedTokens),
+        .param = "prompt"});
   }
   Json answer = {{"count", ids.size()}, {"max_model_len", service_.capacity()}, {"tokens", ids}};
   if (parsed->return_token_strs) {

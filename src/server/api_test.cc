@@ -1,6 +1,7 @@
 // The endpoints over an engine that says what a test wants, stepped by the test.
 #include "server/api.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -187,6 +188,68 @@ TEST_F(ApiTest, frees_an_abandoned_request_at_the_next_step) {
   service_.step();
   EXPECT_EQ(service_.stats().num_running, 0);
   EXPECT_EQ(service_.stats().kv_usage, 0);
+}
+
+TEST_F(ApiTest, cve_2026_44223_no_sampling_parameter_ends_the_engine) {
+  script("hello");
+  std::string stops = R"("a0")";
+  for (int i = 1; i < 16; ++i) stops += fmt::format(R"(,"a{}")", i);
+  std::string bans = R"("0":-100)";
+  for (int i = 1; i < 1024; ++i) bans += fmt::format(R"(,"{}":-100)", i);
+  for (const std::string& fields : std::vector<std::string>{
+           R"("temperature": 2)", R"("temperature": 1e-45)", R"("top_p": 1e-37)",
+           R"("min_p": 1, "temperature": 2)", R"("top_k": 2147483647)",
+           R"("top_k": -1, "top_p": 1e-30, "min_p": 1)",
+           R"("repetition_penalty": 0.01, "presence_penalty": -2, "frequency_penalty": 2)",
+           R"("repetition_penalty": 10, "logprobs": 20)", R"("logit_bias": {)" + bans + "}",
+           R"("seed": -9223372036854775808, "n": 128)",
+           R"("stop_token_ids": [0, 1, 2], "stop": [)" + stops + "]"}) {
+    const Answered answered =
+        ask("POST", "/v1/completions", R"({"prompt": [1, 2], "max_tokens": 3, )" + fields + "}");
+    EXPECT_EQ(answered.status, 200) << fields << answered.body;
+    EXPECT_EQ(service_.check_integrity(), "");
+  }
+  EXPECT_EQ(ask("POST", "/v1/completions", R"({"prompt": [1, 2], "temperature": 0})")
+                .json()["choices"][0]["text"],
+            "hello");
+  EXPECT_EQ(service_.stats().kv_usage, 0);
+}
+
+TEST_F(ApiTest, lets_many_choices_of_one_stream_wait_for_their_reader) {
+  Api tight({.model = {.name = "tiny", .vocab = config().vocab}, .max_pending = 8}, service_,
+            engine::tiny_tokenizer(), metrics_);
+  script("a b c d e f g h");
+  const auto reply = tight.handle({.id = "many",
+                                   .method = "POST",
+                                   .target = "/v1/completions",
+                                   .body = R"({"prompt": [1, 2], "temperature": 0, "n": 16,
+                                               "max_tokens": 6, "stream": true})"});
+  for (int i = 0; i < 20; ++i) service_.step();
+  EXPECT_EQ(read(*reply).status, 200);
+}
+
+TEST_F(ApiTest, wakes_the_reader_of_a_whole_answer_at_its_end) {
+  script("a b c d e f g h");
+  const auto reply =
+      send("POST", "/v1/completions", R"({"prompt": [1, 2], "temperature": 0, "max_tokens": 8})");
+  int num_wakes = 0;
+  reply->on_ready([&] { ++num_wakes; });
+  for (int i = 0; i < 7; ++i) service_.step();
+  EXPECT_EQ(num_wakes, 0);
+  for (int i = 0; i < 3; ++i) service_.step();
+  EXPECT_EQ(num_wakes, 1);
+  EXPECT_EQ(read(*reply).status, 200);
+}
+
+TEST_F(ApiTest, bounds_what_it_lists) {
+  const std::string text(1 << 20, '~');
+  const Answered tokens = ask("POST", "/tokenize", R"({"prompt": ")" + text + R"("})");
+  EXPECT_EQ(tokens.status, 400) << tokens.body.substr(0, 200);
+  std::string ids = "1";
+  for (int i = 0; i < 300000; ++i) ids += ",1";
+  EXPECT_EQ(ask("POST", "/detokenize", R"({"tokens": [)" + ids + "]}").status, 400);
+  const std::string name(100000, 'x');
+  EXPECT_LT(ask("POST", "/tokenize", R"({")" + name + R"(": 1})").body.size(), 1000u);
 }
 
 TEST_F(ApiTest, takes_no_work_while_draining) {

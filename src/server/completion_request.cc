@@ -8,7 +8,7 @@ namespace gauntlet::server {
 namespace {
 
 constexpr std::size_t kMaxPrompts = 128;
-constexpr std::size_t kMaxIds = std::size_t{1} << 22;
+constexpr std::size_t kMaxIds = std::size_t{1} << 18;  // a token's text may have 128 bytes
 
 std::vector<Prompt> read_prompts(Fields& fields, std::int64_t vocab) {
   const Json* value = fields.find("prompt");

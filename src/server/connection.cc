@@ -1,9 +1,12 @@
 #include "server/connection.h"
 
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 
+#include <array>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -26,6 +29,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr auto kPresenceCheck = std::chrono::milliseconds(100);
+constexpr auto kGentleClose = std::chrono::seconds(2);
+constexpr std::size_t kReadBytes = 64 << 10;
+/// Parsing takes about 10 ns per byte: longer than this, and streams would be seen to stop.
+constexpr std::size_t kLargeBody = 64 << 10;
 
 std::chrono::nanoseconds seconds(double value) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(value * 1e9));
@@ -49,11 +56,28 @@ class ReplyGuard {
   Reply& reply_;
 };
 
+/// What wakes a connection that waits for its reply; both wakers run on its strand.
+struct Pulse {
+  explicit Pulse(const asio::any_io_executor& executor) : timer(executor) {}
+  asio::steady_timer timer;
+  bool client_stirred = false;  // it closed, or sent more
+};
+
+/// When the host at the other end vanishes, data on its way is given up after this long.
+void give_up_unacknowledged(asio::ip::tcp::socket& socket, double limit_s) {
+  const auto limit_ms = static_cast<unsigned>(limit_s * 1e3);
+  setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
+}
+
 template <class Stream>
 class Connection {
  public:
   Connection(Stream& stream, ConnectionContext& context, std::atomic<bool>& waiting)
-      : stream_(stream), context_(context), limits_(context.config.limits), waiting_(waiting) {}
+      : stream_(stream),
+        context_(context),
+        limits_(context.config.limits),
+        waiting_(waiting),
+        buffer_(limits_.header_bytes + kReadBytes) {}
 
   asio::awaitable<void> run() {
     for (bool is_first = true; !context_.draining; is_first = false) {
@@ -66,19 +90,14 @@ class Connection {
           co_await http::async_read_header(stream_, buffer_, parser, kAwait);
       waiting_ = false;
       begun_ = Clock::now();
-      if (!header_error) co_await invite_body(parser);
+      BodyBudget::Share share(context_.bodies);
       beast::error_code error = header_error;
-      if (!error) {
-        timeout(limits_.body_s);
-        const auto [body_error, body_size] =
-            co_await http::async_read(stream_, buffer_, parser, kAwait);
-        error = body_error;
-      }
+      if (!error) error = co_await read_body(parser, share);
       if (error) {
         co_await refuse(error, parser);
         co_return;
       }
-      if (!co_await answer(parser.release())) co_return;
+      if (!co_await answer(parser.release(), share)) co_return;
     }
   }
 
@@ -88,10 +107,26 @@ class Connection {
 
   void timeout(double value) { beast::get_lowest_layer(stream_).expires_after(seconds(value)); }
 
-  asio::awaitable<void> invite_body(Parser& parser) {
-    if (!beast::iequals(parser.get()[http::field::expect], "100-continue")) co_return;
-    http::response<http::empty_body> invitation(http::status::continue_, 11);
-    co_await http::async_write(stream_, invitation, kAwait);
+  /// no_buffer_space when the bodies of all connections take too much.
+  asio::awaitable<beast::error_code> read_body(Parser& parser, BodyBudget::Share& share) {
+    timeout(limits_.body_s);
+    if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+      http::response<http::empty_body> invitation(http::status::continue_, 11);
+      const auto [error, size] = co_await http::async_write(stream_, invitation, kAwait);
+      if (error) co_return error;
+    }
+    const bool is_whole = parser.is_done();
+    if (!is_whole) buffer_.reserve(kReadBytes);
+    parser.eager(true);
+    while (!parser.is_done()) {
+      const auto [error, size] = co_await http::async_read_some(stream_, buffer_, parser, kAwait);
+      if (error) co_return error;
+      if (!share.grow_to(parser.get().body().size())) {
+        co_return beast::error_code(asio::error::no_buffer_space);
+      }
+    }
+    if (!is_whole) buffer_.shrink_to_fit();
+    co_return beast::error_code();
   }
 
   /// What is wrong with the HTTP itself is told where anybody can still hear it.
@@ -103,6 +138,10 @@ class Connection {
     } else if (error == http::error::body_limit) {
       fault = {.status = 413,
                .message = fmt::format("the body has more than {} bytes", limits_.body_bytes)};
+    } else if (error == asio::error::no_buffer_space) {
+      fault = {.status = 503,
+               .message = "the bodies of all requests under way take too much memory",
+               .retry_after_s = 1};
     } else if (error.category() != make_error_code(http::error::bad_method).category() ||
                error == http::error::end_of_stream || error == http::error::partial_message) {
       co_return;  // gone, or too slow
@@ -116,6 +155,7 @@ class Connection {
   struct Manner {
     unsigned version = 11;
     bool keep_alive = true;
+    bool has_body = true;
   };
   using Line = RequestLine;
 
@@ -132,17 +172,29 @@ class Connection {
   }
 
   /// False when the connection is over.
-  asio::awaitable<bool> answer(Request request) {
+  asio::awaitable<bool> answer(Request request, BodyBudget::Share& share) {
     const Manner manner{.version = request.version(),
-                        .keep_alive = request.keep_alive() && !context_.draining};
+                        .keep_alive = request.keep_alive() && !context_.draining,
+                        .has_body = request.method() != http::verb::head};
     Line line = line_for(request);
-    const auto reply = handle({.id = line.id,
-                               .method = line.method,
-                               .target = line.target,
-                               .authorization = std::string(request[http::field::authorization]),
-                               .body = std::move(request.body())});
-    const ReplyGuard guard(*reply);
-    const bool goes_on = co_await write_reply(*reply, manner, line);
+    HttpRequest asked{.id = line.id,
+                      .method = line.method,
+                      .target = line.target,
+                      .authorization = std::string(request[http::field::authorization]),
+                      .body = std::move(request.body())};
+    std::shared_ptr<Reply> reply;
+    if (asked.body.size() <= kLargeBody) {
+      reply = handle(asked);
+    } else {
+      reply = co_await asio::co_spawn(context_.aside, handle_aside(asked), asio::use_awaitable);
+    }
+    asked.body = {};
+    share.release();
+    bool goes_on = false;
+    {
+      const ReplyGuard guard(*reply);
+      goes_on = co_await write_reply(*reply, manner, line);
+    }
     finish(line, reply.get());
     co_return goes_on;
   }
@@ -155,6 +207,10 @@ class Connection {
     }
   }
 
+  asio::awaitable<std::shared_ptr<Reply>> handle_aside(const HttpRequest& request) {
+    co_return handle(request);
+  }
+
   void finish(Line& line, const Reply* reply) {
     if (!context_.config.log) return;
     line.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begun_).count();
@@ -162,50 +218,69 @@ class Connection {
     context_.config.log(to_json(line));
   }
 
-  /// Nothing when the client has gone or the time is over.
-  asio::awaitable<std::optional<Piece>> next_piece(Reply& reply, asio::steady_timer& timer,
+  void watch_client(const std::shared_ptr<Pulse>& pulse) {
+    socket().async_wait(asio::ip::tcp::socket::wait_read, [pulse](beast::error_code error) {
+      if (error) return;
+      pulse->client_stirred = true;
+      pulse->timer.cancel();
+    });
+  }
+
+  /// Nothing when the client has gone. A reply that does not begin in time becomes an error.
+  asio::awaitable<std::optional<Piece>> next_piece(Reply& reply, Pulse& pulse,
                                                    Clock::time_point deadline) {
     beast::get_lowest_layer(stream_).expires_never();
-    auto checked = Clock::now();
     while (true) {
       if (auto piece = reply.take()) co_return piece;
+      if (pulse.client_stirred && is_gone(socket().native_handle())) co_return std::nullopt;
       const auto now = Clock::now();
-      if (now >= deadline) co_return std::nullopt;
-      if (now - checked >= kPresenceCheck) {
-        if (is_gone(beast::get_lowest_layer(stream_).socket().native_handle())) {
-          co_return std::nullopt;
-        }
-        checked = now;
+      if (now >= deadline) {
+        const ApiError late{
+            .status = 503,
+            .message = fmt::format("no answer began within {} s", limits_.first_byte_s),
+            .retry_after_s = 1};
+        co_return Piece{.head = head_of(late), .body = to_json(late), .is_last = true};
       }
-      timer.expires_after(kPresenceCheck);
-      co_await timer.async_wait(kAwait);
+      // What a client sent ahead hides its end, which then has to be asked for.
+      pulse.timer.expires_at(pulse.client_stirred ? std::min(deadline, now + kPresenceCheck)
+                                                  : deadline);
+      co_await pulse.timer.async_wait(kAwait);
     }
   }
 
   asio::awaitable<bool> write_reply(Reply& reply, Manner manner, Line& line) {
-    const auto executor = co_await asio::this_coro::executor;
-    const auto timer = std::make_shared<asio::steady_timer>(executor);
-    reply.on_ready([executor, timer] { asio::post(executor, [timer] { timer->cancel(); }); });
-    auto piece = co_await next_piece(reply, *timer, Clock::now() + seconds(limits_.first_byte_s));
-    if (!piece) {
-      line.outcome = "abandoned";
-      co_return false;
+    if (auto ready = reply.take(); ready && ready->is_last) {
+      co_return co_await write_whole(std::move(*ready), manner, line);
+    } else {
+      co_return co_await write_pieces(reply, std::move(ready), manner, line);
     }
-    if (piece->is_last) co_return co_await write_whole(std::move(*piece), manner, line);
-    if (!co_await write_head(*piece->head, manner, line)) co_return false;
-    while (true) {
-      if (!co_await write_chunk(piece->body, manner, line)) co_return false;
-      if (piece->is_last) break;
-      piece = co_await next_piece(reply, *timer, Clock::time_point::max());
-      if (!piece) {
-        line.outcome = "abandoned";
-        co_return false;
+  }
+
+  asio::awaitable<bool> write_pieces(Reply& reply, std::optional<Piece> piece, Manner manner,
+                                     Line& line) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto pulse = std::make_shared<Pulse>(executor);
+    reply.on_ready([executor, pulse] { asio::post(executor, [pulse] { pulse->timer.cancel(); }); });
+    watch_client(pulse);
+    if (!piece) {
+      piece = co_await next_piece(reply, *pulse, Clock::now() + seconds(limits_.first_byte_s));
+    }
+    bool goes_on = false;
+    if (piece && piece->is_last) {
+      goes_on = co_await write_whole(std::move(*piece), manner, line);
+    } else if (piece && co_await write_head(*piece->head, manner, line)) {
+      while (piece && co_await write_chunk(*piece, manner, line)) {
+        if (piece->is_last) {
+          goes_on = manner.keep_alive && manner.version >= 11;
+          break;
+        }
+        piece = co_await next_piece(reply, *pulse, Clock::time_point::max());
       }
     }
-    if (manner.version < 11) co_return false;
-    timeout(limits_.write_s);
-    const auto [error, size] = co_await asio::async_write(stream_, http::make_chunk_last(), kAwait);
-    co_return !error && manner.keep_alive;
+    if (!piece) line.outcome = "abandoned";
+    beast::error_code ignored;
+    socket().cancel(ignored);  // the watch
+    co_return goes_on;
   }
 
   template <class Body>
@@ -224,8 +299,16 @@ class Connection {
     set_head(response, *piece.head, line);
     response.keep_alive(manner.keep_alive);
     response.prepare_payload();
+    http::response_serializer<http::string_body> serializer(response);
     timeout(limits_.write_s);
-    const auto [error, size] = co_await http::async_write(stream_, response, kAwait);
+    beast::error_code error;
+    if (manner.has_body) {
+      const auto [failed, size] = co_await http::async_write(stream_, serializer, kAwait);
+      error = failed;
+    } else {
+      const auto [failed, size] = co_await http::async_write_header(stream_, serializer, kAwait);
+      error = failed;
+    }
     if (error) line.outcome = "abandoned";
     co_return !error && manner.keep_alive;
   }
@@ -244,51 +327,76 @@ class Connection {
     co_return !error;
   }
 
-  asio::awaitable<bool> write_chunk(const std::string& body, Manner manner, Line& line) {
-    if (body.empty()) co_return true;
+  asio::awaitable<bool> write_chunk(const Piece& piece, Manner manner, Line& line) {
+    const std::string& body = piece.body;
     timeout(limits_.write_s);
-    beast::error_code error;
-    if (manner.version >= 11) {
-      const auto [failed, size] =
-          co_await asio::async_write(stream_, http::make_chunk(asio::buffer(body)), kAwait);
-      error = failed;
-    } else {
-      const auto [failed, size] = co_await asio::async_write(stream_, asio::buffer(body), kAwait);
-      error = failed;
-    }
     line.bytes += std::ssize(body);
+    beast::error_code error;
+    if (manner.version < 11) {
+      error = co_await write(asio::buffer(body));
+    } else if (body.empty()) {  // a chunk of nothing would end the reply
+      if (piece.is_last) error = co_await write(http::make_chunk_last());
+    } else if (piece.is_last) {
+      error = co_await write(
+          beast::buffers_cat(http::make_chunk(asio::buffer(body)), http::make_chunk_last()));
+    } else {
+      error = co_await write(http::make_chunk(asio::buffer(body)));
+    }
     if (error) line.outcome = "abandoned";
     co_return !error;
   }
+
+  template <class Buffers>
+  asio::awaitable<beast::error_code> write(Buffers buffers) {
+    const auto [error, size] = co_await asio::async_write(stream_, buffers, kAwait);
+    co_return error;
+  }
+
+  asio::ip::tcp::socket& socket() { return beast::get_lowest_layer(stream_).socket(); }
 
   Stream& stream_;
   ConnectionContext& context_;
   const HttpLimits& limits_;
   std::atomic<bool>& waiting_;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_;  // bounded: the parser limits neither trailers nor chunk extensions
   Clock::time_point begun_;
 };
 
 }  // namespace
+
+asio::awaitable<void> close_gently(asio::ip::tcp::socket& socket) {
+  beast::error_code error;
+  socket.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  if (error) co_return;
+  beast::tcp_stream stream(std::move(socket));
+  stream.expires_after(kGentleClose);
+  std::array<char, 4096> unread;
+  while (!error) {
+    const auto [failed, size] = co_await stream.async_read_some(asio::buffer(unread), kAwait);
+    error = failed;
+  }
+}
 
 asio::awaitable<void> serve_connection(asio::ip::tcp::socket& socket, ConnectionContext& context,
                                        std::atomic<bool>& waiting) {
   beast::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   const HttpLimits& limits = context.config.limits;
+  give_up_unacknowledged(socket, limits.write_s);
   if (!context.tls) {
     beast::tcp_stream stream(std::move(socket));
     co_await Connection<beast::tcp_stream>(stream, context, waiting).run();
-    stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    co_return;
+    co_return co_await close_gently(stream.socket());
   }
   beast::ssl_stream<beast::tcp_stream> stream(std::move(socket), *context.tls);
   beast::get_lowest_layer(stream).expires_after(seconds(limits.header_s));
   const auto [error] = co_await stream.async_handshake(asio::ssl::stream_base::server, kAwait);
+  waiting = false;  // until the first request is waited for: the socket may be gone
   if (error) co_return;
   co_await Connection<beast::ssl_stream<beast::tcp_stream>>(stream, context, waiting).run();
   beast::get_lowest_layer(stream).expires_after(seconds(limits.write_s));
   co_await stream.async_shutdown(kAwait);
+  co_await close_gently(beast::get_lowest_layer(stream).socket());
 }
 
 }  // namespace gauntlet::server

@@ -27,6 +27,7 @@ void EngineLoop::run() {
     }
   } catch (const std::exception& fault) {
     on_failure_(fault.what());
+    service_.fail(fault.what());
   }
 }
 

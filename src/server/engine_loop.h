@@ -12,7 +12,8 @@ namespace gauntlet::server {
 
 class EngineLoop {
  public:
-  /// Both outlive the loop. A step that throws ends it, and `on_failure` is told why.
+  /// Both outlive the loop. A step that throws ends it and every request; `on_failure` is told why
+  /// before they are.
   EngineLoop(engine::Service& service, ServerMetrics& metrics,
              std::function<void(const std::string& why)> on_failure);
   ~EngineLoop();

@@ -82,8 +82,8 @@ std::string Fields::path_of(const std::string& name) const {
 
 void Fields::refuse(const std::string& name, const std::string& message) {
   if (fault_) return;
-  const std::string path = path_of(name);
-  fault_ = ApiError{.message = fmt::format("{} {}", shown(path), message), .param = path};
+  const std::string path = shown(path_of(name));
+  fault_ = ApiError{.message = fmt::format("{} {}", path, message), .param = path};
 }
 
 const Json* Fields::find(const std::string& name) {

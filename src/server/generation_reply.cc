@@ -10,6 +10,9 @@ using engine::FinishReason;
 using engine::TokenEvent;
 using engine::Verdict;
 
+/// Deltas of an answer that goes out whole: nobody waits for each.
+constexpr std::size_t kWholePortion = 64;
+
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -29,6 +32,7 @@ std::optional<ApiError> failure(const FinishEvent& end) {
 
 ApiError refusal(const Error& error) {
   if (error.kind == ErrorKind::wrong_use) return {.message = error.message};
+  if (error.kind == ErrorKind::check_failed) return {.status = 503, .message = error.message};
   return {.status = 429, .message = error.message, .code = "queue_full", .retry_after_s = 1};
 }
 
@@ -40,7 +44,7 @@ GenerationReply::GenerationReply(engine::Service& service, ServerMetrics& metric
       metrics_(metrics),
       delivery_(plan.delivery),
       choices_per_prompt_(plan.requests.front().num_choices),
-      max_pending_(plan.max_pending),
+      max_pending_(plan.max_pending * plan.requests.size() * choices_per_prompt_),
       started_s_(now_s()),
       choices_(plan.requests.size() * choices_per_prompt_),
       writer_(StreamWriter(plan.head, static_cast<int>(choices_.size()))) {
@@ -80,12 +84,16 @@ ApiResult<std::shared_ptr<Reply>> GenerationReply::start(engine::Service& servic
 bool GenerationReply::push(Event event) {
   const std::lock_guard lock(mutex_);
   if (abandoned_ || overflowed_) return false;
-  if (!event.end && pending_.size() >= max_pending_) {
+  const bool is_end = event.end.has_value();
+  if (delivery_ == Delivery::streamed && !is_end && pending_.size() >= max_pending_) {
     overflowed_ = true;
   } else {
     pending_.push_back(std::move(event));
   }
-  if (wake_ && (pending_.size() == 1 || overflowed_)) wake_();
+  const bool is_due = delivery_ == Delivery::streamed
+                          ? pending_.size() == 1 || overflowed_
+                          : is_end || pending_.size() % kWholePortion == 0;
+  if (wake_ && is_due) wake_();
   return !overflowed_;
 }
 

@@ -21,7 +21,7 @@ struct GenerationPlan {
   Delivery delivery = Delivery::whole;
   std::vector<engine::ServiceRequest> requests;  // one per prompt, each with as many choices
   std::function<std::unique_ptr<ChoiceDecoder>(int choice)> make_decoder;
-  std::size_t max_pending = 1024;  // deltas that wait for the reader
+  std::size_t max_pending = 1024;  // deltas of a choice that wait for the reader of a stream
 };
 
 class GenerationReply final : public Reply, public std::enable_shared_from_this<GenerationReply> {

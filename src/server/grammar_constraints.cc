@@ -16,6 +16,8 @@ using engine::grammar::Vocabulary;
 
 constexpr std::size_t kMaxKept = 256;  // more than the functions of one request
 constexpr std::size_t kMaxKeptBytes = std::size_t{256} << 20;
+// Of all functions of a request: a schema may take half a second to compile, 128 of them may not.
+constexpr std::size_t kMaxFunctionNodes = 200'000;
 
 constexpr const char* kFormat = "response_format";
 
@@ -83,9 +85,15 @@ ApiResult<TurnForm> GrammarConstraints::turn_form(const OutputConstraint& constr
     header.push_back(specials.message);
     form.ways.push_back({.header = std::move(header), .body = *masks, .ends = {specials.done}});
   }
+  std::size_t num_nodes = 0;
   for (const model::ToolFunction& function : constraint.functions) {
     const auto masks = argument_masks(function);
     if (!masks) return masks.error();
+    num_nodes += (*masks)->grammar().num_nodes();
+    if (num_nodes > kMaxFunctionNodes) {
+      return ApiError{.message = "the parameters of the functions are too large together",
+                      .param = "tools"};
+    }
     TurnForm::Ids header = {specials.channel};
     append(header, tokenizer_.encode(fmt::format("commentary to=functions.{} ", function.name)));
     header.push_back(specials.constrain);

@@ -1,6 +1,7 @@
 #include "server/http_server.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -11,14 +12,17 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "core/threads.h"
 #include "server/connection.h"
 
 namespace gauntlet::server {
@@ -26,6 +30,16 @@ namespace {
 
 namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
+
+/// Whoever made an executor is pinned to the CPU of its first worker, and would keep to it.
+void unpin_this_thread() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : allowed_cpus()) CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+constexpr int kMaxTurnedAway = 64;  // connections that are being told there is no room
 
 struct Session {
   explicit Session(tcp::socket accepted)
@@ -48,14 +62,18 @@ struct HttpServer::State {
                 .tls = nullptr,
                 .draining = draining,
                 .next_request = next_request,
+                .bodies = bodies,
+                .aside = {},
                 .chance = std::random_device()()} {}
 
   HttpServerConfig config;
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> next_request{0};
-  ConnectionContext context;
+  BodyBudget bodies{config.limits.all_bodies_bytes};
   std::unique_ptr<asio::ssl::context> tls;
   asio::io_context io;
+  std::optional<asio::thread_pool> aside;  // joined before the connections go that wait for it
+  ConnectionContext context;
   asio::strand<asio::io_context::executor_type> control = asio::make_strand(io);  // of these three:
   tcp::acceptor acceptor{control};
   asio::steady_timer deadline{control};
@@ -63,11 +81,13 @@ struct HttpServer::State {
   std::function<void()> on_drain;
   std::mutex mutex;  // of the sessions
   std::unordered_map<Session*, std::shared_ptr<Session>> sessions;
+  std::atomic<int> num_turned_away{0};
 
   Expected<void> open();
   Expected<void> open_tls();
   asio::awaitable<void> accept();
   asio::awaitable<void> serve(std::shared_ptr<Session> session);
+  asio::awaitable<void> turn_away(std::shared_ptr<Session> session);
   bool admit(const std::shared_ptr<Session>& session);
   void dismiss(Session* session);
   void watch_signals();
@@ -139,10 +159,22 @@ asio::awaitable<void> HttpServer::State::serve(std::shared_ptr<Session> session)
   dismiss(session.get());
 }
 
-asio::awaitable<void> HttpServer::State::accept() {
-  constexpr std::string_view kFull =
+asio::awaitable<void> HttpServer::State::turn_away(std::shared_ptr<Session> session) {
+  const std::string body =
+      to_json(ApiError{.status = 503, .message = "the server has no room for more connections"});
+  const std::string answer = fmt::format(
       "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
-      "Content-Length: 0\r\n\r\n";
+      "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+      body.size(), body);
+  // Fits any send buffer, and a TLS client takes it for a failed handshake.
+  boost::system::error_code ignored;
+  session->socket.non_blocking(true, ignored);
+  session->socket.write_some(asio::buffer(answer), ignored);
+  if (num_turned_away.fetch_add(1) < kMaxTurnedAway) co_await close_gently(session->socket);
+  --num_turned_away;
+}
+
+asio::awaitable<void> HttpServer::State::accept() {
   while (acceptor.is_open()) {
     auto [error, socket] =
         co_await acceptor.async_accept(asio::make_strand(io), asio::as_tuple(asio::use_awaitable));
@@ -157,9 +189,7 @@ asio::awaitable<void> HttpServer::State::accept() {
     if (admit(session)) {
       asio::co_spawn(session->strand, serve(session), asio::detached);
     } else {
-      boost::system::error_code ignored;
-      session->socket.non_blocking(true, ignored);
-      session->socket.write_some(asio::buffer(kFull), ignored);
+      asio::co_spawn(session->strand, turn_away(session), asio::detached);
     }
   }
 }
@@ -213,6 +243,8 @@ void HttpServer::run(Signals signals, std::function<void()> on_drain) {
     state.signals.add(SIGINT);
     state.watch_signals();
   }
+  unpin_this_thread();
+  state.context.aside = state.aside.emplace(1).get_executor();
   asio::co_spawn(state.control, state.accept(), asio::detached);
   std::vector<std::thread> others;
   for (int i = 1; i < state.config.threads; ++i) others.emplace_back([&] { state.io.run(); });

@@ -15,6 +15,7 @@ namespace gauntlet::server {
 struct HttpLimits {
   std::uint32_t header_bytes = 16 << 10;
   std::uint64_t body_bytes = 16 << 20;
+  std::uint64_t all_bodies_bytes = 256 << 20;  // of all requests being read or parsed
   std::int64_t connections = 4096;
   double header_s = 10;       // from the connection to the end of its first request's header
   double body_s = 30;         // from there to the end of its body

@@ -1,89 +1,26 @@
 // Limits, keep-alive, streaming, disconnection and draining, over real sockets on the loopback.
 #include "server/http_server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <thread>
+
+#include "server/fake_handler.h"
+#include "server/test_client.h"
 
 namespace gauntlet::server {
 namespace {
 
 using ::testing::HasSubstr;
 
-class Client {
- public:
-  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    const timeval limit{.tv_sec = 20, .tv_usec = 0};
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  }
-  ~Client() { ::close(socket_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  void send(const std::string& text) {
-    EXPECT_EQ(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
-  }
-  /// Until this was read, or the other end closed.
-  std::string read_until(const std::string& end) {
-    std::string text;
-    char buffer[4096];
-    while (text.find(end) == std::string::npos) {
-      const ssize_t count = ::recv(socket_, buffer, sizeof(buffer), 0);
-      if (count <= 0) break;
-      text.append(buffer, static_cast<std::size_t>(count));
-    }
-    return text;
-  }
-  std::string read_all() { return read_until("\x01never"); }
-
- private:
-  int socket_;
-};
-
-/// Says what was asked at /echo; at /hang, a stream that begins and never goes on.
-class FakeHandler final : public Handler {
- public:
-  std::shared_ptr<Reply> handle(const HttpRequest& request) override {
-    if (request.target == "/hang") return std::make_shared<Hanging>(num_abandoned);
-    if (request.target == "/throw") throw std::runtime_error("a fault");
-    return make_reply({}, request.method + " " + request.target + " " + request.body);
-  }
-  std::atomic<int> num_abandoned{0};
-
- private:
-  class Hanging final : public Reply {
-   public:
-    explicit Hanging(std::atomic<int>& num_abandoned) : num_abandoned_(num_abandoned) {}
-    void on_ready(std::function<void()>) override {}
-    std::optional<Piece> take() override {
-      if (std::exchange(begun_, true)) return std::nullopt;
-      return Piece{.head = HttpHead{.content_type = "text/event-stream"}, .body = "data: 1\n\n"};
-    }
-    void abandon() override { ++num_abandoned_; }
-
-   private:
-    std::atomic<int>& num_abandoned_;
-    bool begun_ = false;
-  };
-};
-
 class HttpServerTest : public ::testing::Test {
  protected:
-  void start(HttpLimits limits = {}) {
+  void start(HttpLimits limits = {}, int threads = 2) {
     auto server = HttpServer::listen({.port = 0,
-                                      .threads = 2,
+                                      .threads = threads,
                                       .limits = limits,
                                       .log =
                                           [this](std::string_view line) {
@@ -128,6 +65,112 @@ TEST_F(HttpServerTest, cve_2025_48956_refuses_unlimited_headers) {
   Client client(port_);
   client.send("GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(20000, 'a'));
   EXPECT_THAT(client.read_all(), HasSubstr("431"));
+}
+
+TEST_F(HttpServerTest, cve_2025_48956_refuses_unlimited_trailers_and_chunk_extensions) {
+  start();
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  Client trailers(port_);
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many += "A: aaaaaaaa\r\n";
+  trailers.try_to_send(head + "1\r\na\r\n0\r\n" + many);
+  EXPECT_THAT(trailers.read_all(), HasSubstr("431"));
+  Client extension(port_);
+  extension.try_to_send(head + "1;a=" + std::string(200000, 'a'));
+  EXPECT_THAT(extension.read_all(), HasSubstr("431"));
+}
+
+TEST_F(HttpServerTest, refuses_a_request_with_two_lengths) {
+  start();
+  const std::string head = "POST /smuggle HTTP/1.1\r\nHost: x\r\n";
+  for (const char* lengths :
+       {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+        "Content-Length: 4\r\nContent-Length: 5\r\n", "Content-Length: -1\r\n",
+        "Content-Length: 99999999999999999999\r\n", "Content-Length: 4, 5\r\n"}) {
+    Client client(port_);
+    client.send(head + lengths + "\r\n0\r\n\r\n");
+    EXPECT_THAT(client.read_all(), HasSubstr("HTTP/1.1 4")) << lengths;
+  }
+}
+
+TEST_F(HttpServerTest, tells_even_a_client_that_keeps_sending_what_was_wrong) {
+  start({.body_bytes = 100});
+  Client client(port_);
+  client.try_to_send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n" +
+                     std::string(4000000, 'a'));
+  EXPECT_THAT(client.read_all(), HasSubstr("413"));
+}
+
+TEST_F(HttpServerTest, bounds_what_all_bodies_take_together) {
+  start({.all_bodies_bytes = 1000});
+  Client holds(port_);
+  holds.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n" + std::string(800, 'a'));
+  const std::string more =
+      "POST /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+      "Content-Length: 300\r\n\r\n" +
+      std::string(300, 'b');
+  // Until the server has read what the first one sent.
+  std::string answer;
+  for (int i = 0; i < 500 && answer.find("503") == std::string::npos; ++i) {
+    Client late(port_);
+    late.try_to_send(more);
+    answer = late.read_all();
+  }
+  EXPECT_THAT(answer, HasSubstr("503"));
+  EXPECT_THAT(answer, HasSubstr("Retry-After"));
+  holds.send(std::string(100, 'a'));
+  EXPECT_THAT(holds.read_until("aaaa"), HasSubstr("200 OK"));
+  Client after(port_);
+  after.send(more);
+  EXPECT_THAT(after.read_all(), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServerTest, answers_others_while_a_large_body_is_worked_on) {
+  start({}, 1);
+  Client large(port_);
+  large.send("POST /block HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+             std::string(100000, 'a'));
+  for (int i = 0; i < 20; ++i) {
+    Client other(port_);
+    other.send("GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    EXPECT_THAT(other.read_all(), HasSubstr("GET /a"));
+  }
+  handler_.let_go.release();
+  EXPECT_THAT(large.read_until("POST /block"), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServerTest, sends_no_body_to_who_asks_for_the_head) {
+  start();
+  Client client(port_);
+  client.send("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string both = client.read_until("GET /b ");
+  EXPECT_THAT(both, HasSubstr("Content-Length: 8"));
+  EXPECT_EQ(both.find("HEAD /a"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, says_so_when_no_answer_begins_in_time) {
+  start({.first_byte_s = 0.1});
+  Client client(port_);
+  client.send("GET /never HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = client.read_all();
+  EXPECT_THAT(answer, HasSubstr("503"));
+  EXPECT_THAT(answer, HasSubstr("\"error\""));
+  EXPECT_EQ(handler_.num_abandoned, 1);
+}
+
+TEST_F(HttpServerTest, notices_that_a_client_left_behind_what_it_sent_ahead) {
+  start();
+  {
+    Client client(port_);
+    client.send("GET /hang HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.read_until("data: 1");
+    client.send("GET /next HTTP/1.1\r\n");
+  }
+  for (int i = 0; i < 500 && handler_.num_abandoned == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(handler_.num_abandoned, 1);
 }
 
 TEST_F(HttpServerTest, refuses_a_body_that_is_too_large_before_it_comes) {
@@ -177,6 +220,7 @@ TEST_F(HttpServerTest, turns_away_connections_beyond_its_limit) {
   first.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
   first.read_until("GET /a");
   Client second(port_);
+  second.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(second.read_all(), HasSubstr("503"));
 }
 

@@ -283,6 +283,22 @@ TEST_F(StructuredTest, what_cannot_be_held_is_refused_by_keyword_and_place) {
             400);
 }
 
+TEST_F(StructuredTest, functions_that_are_too_large_together_are_refused) {
+  OutputConstraint constraint{.form = OutputForm::tool_call};
+  for (int i = 0; i < 100; ++i) {
+    const std::string max_items = std::to_string(2000 + i);
+    constraint.functions.push_back(
+        {.name = "f" + max_items,
+         .parameters =
+             R"({"properties": {"a": {"type": "array", "maxItems": )" + max_items + "}}}"});
+  }
+  const auto refused = constraints_.compile(constraint);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "tools");
+  constraint.functions.resize(1);
+  EXPECT_TRUE(constraints_.compile(constraint));
+}
+
 TEST_F(StructuredTest, what_is_kept_of_schemas_is_bounded) {
   for (int i = 0; i < 300; ++i) {
     OutputConstraint constraint{.form = OutputForm::json_schema,

@@ -61,7 +61,10 @@ Ladder with_serving(Ladder ladder) {
 }
 
 Ladder cpu_ladder() {
-  Ladder ladder{.backend = engine::Backend::cpu, .least_margin = 0.02, .layers = layer_names()};
+  Ladder ladder;
+  ladder.backend = engine::Backend::cpu;
+  ladder.least_margin = 0.02;
+  ladder.layers = layer_names();
   ladder.baseline.engine = {.simd = kernels::cpu::SimdLevel::portable,
                             .threads = 1,
                             .activations = engine::Activations::f32,
@@ -136,7 +139,10 @@ engine::EngineOptions first_port() {
 }
 
 Ladder cuda_ladder() {
-  Ladder ladder{.backend = engine::Backend::cuda, .least_margin = 0.1, .layers = layer_names()};
+  Ladder ladder;
+  ladder.backend = engine::Backend::cuda;
+  ladder.least_margin = 0.1;
+  ladder.layers = layer_names();
   ladder.baseline.engine = first_port();
   ladder.options = {
       {.id = "tensor_cores",

@@ -1,0 +1,131 @@
+// Endpoints, engine and sockets together: what a client's leaving and an executor's end come to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/fake_executor.h"
+#include "engine/tiny_tokenizer.h"
+#include "server/api.h"
+#include "server/engine_loop.h"
+#include "server/http_server.h"
+#include "server/test_client.h"
+
+namespace gauntlet::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ServingTest : public ::testing::Test {
+ protected:
+  ServingTest() {
+    executor_.next = [](const engine::FakeExecutor::History& history) {
+      return (history.back() + 1) % 1000;
+    };
+    auto server = HttpServer::listen({.port = 0,
+                                      .log =
+                                          [this](std::string_view line) {
+                                            const std::lock_guard lock(mutex_);
+                                            log_ += std::string(line) + "\n";
+                                          }},
+                                     api_);
+    server_ = std::move(server.value());
+    thread_ = std::thread([this] { server_->run(Signals::left_alone); });
+  }
+  ~ServingTest() override {
+    server_->stop();
+    thread_.join();
+  }
+
+  static model::ModelConfig config() {
+    model::ModelConfig config;
+    config.name = "tiny";
+    config.vocab = engine::tiny_tokenizer().vocab_size();
+    config.max_positions = 2000;
+    return config;
+  }
+  static std::string post(const std::string& body) {
+    return "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+  static std::string get(const std::string& path) {
+    return "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  }
+  std::string ask(const std::string& request) {
+    Client client(server_->port());
+    client.send(request);
+    return client.read_all();
+  }
+  template <class Condition>
+  static void wait_until(const Condition& holds) {
+    for (int i = 0; i < 2000 && !holds(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(holds());
+  }
+  std::string log() {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+
+  engine::FakeExecutor executor_{config(), 512};
+  engine::Service service_{executor_,
+                           {.scheduler = {.prefix_caching = engine::PrefixCaching::off}}};
+  ServerMetrics metrics_;
+  Api api_{{.model = {.name = "tiny", .vocab = config().vocab}},
+           service_,
+           engine::tiny_tokenizer(),
+           metrics_};
+  std::mutex mutex_;
+  std::string log_;
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(ServingTest, frees_the_pages_of_a_client_that_left_within_one_step) {
+  for (const char* fields : {R"("stream": true)", R"("stream": false)", R"("n": 5)"}) {
+    {
+      Client client(server_->port());
+      client.send(post(R"({"prompt": [1, 2, 3], "max_tokens": 900, )" + std::string(fields) + "}"));
+      wait_until([&] { return service_.stats().num_waiting > 0; });
+      for (int i = 0; i < 5; ++i) service_.step();
+      EXPECT_LT(executor_.kv().free_pages(engine::KvGroup::full), 1000);
+    }
+    wait_until([&] { return log().find("abandoned") != std::string::npos; });
+    EXPECT_GT(executor_.kv().num_sequences(), 0) << "no step was taken yet";
+    service_.step();
+    EXPECT_EQ(executor_.kv().num_sequences(), 0);
+    EXPECT_EQ(executor_.kv().free_pages(engine::KvGroup::full), 1000);
+    EXPECT_EQ(executor_.kv().free_pages(engine::KvGroup::sliding), 1000);
+    EXPECT_EQ(service_.check_integrity(), "");
+    const std::lock_guard lock(mutex_);
+    log_.clear();
+  }
+}
+
+TEST_F(ServingTest, says_that_its_engine_failed_instead_of_hanging) {
+  std::atomic<bool> is_broken = false;
+  executor_.before_step = [&] {
+    if (is_broken) throw std::runtime_error("the device is lost");
+  };
+  const EngineLoop loop(service_, metrics_,
+                        [&](const std::string&) { api_.set_state(Api::State::failed); });
+  const std::string body = R"({"prompt": [1, 2, 3], "max_tokens": 5})";
+  EXPECT_THAT(ask(post(body)), HasSubstr("200 OK"));
+  EXPECT_THAT(ask(get("/health")), HasSubstr("200 OK"));
+  Client streams(server_->port());
+  streams.send(post(R"({"prompt": [1], "max_tokens": 1900, "stream": true})"));
+  streams.read_until("data: ");
+  is_broken = true;
+  EXPECT_THAT(streams.read_all(), HasSubstr("the device is lost"));
+  wait_until([&] { return ask(get("/health")).find("503") != std::string::npos; });
+  EXPECT_THAT(ask(get("/ready")), HasSubstr("503"));
+  EXPECT_THAT(ask(post(body)), HasSubstr("503"));
+  EXPECT_THAT(ask(get("/metrics")), HasSubstr("gauntlet:num_requests_running"));
+}
+
+}  // namespace
+}  // namespace gauntlet::server

@@ -1,0 +1,148 @@
+// The same server behind TLS, with a certificate made for the test.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "server/fake_handler.h"
+#include "server/http_server.h"
+#include "server/test_client.h"
+
+namespace gauntlet::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A key and a certificate that signs itself, as files of a folder that vanishes.
+class Certificate {
+ public:
+  Certificate() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "gauntlet-tls-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    EVP_PKEY* key = EVP_EC_gen("P-256");
+    X509* certificate = X509_new();
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_set_pubkey(certificate, key);
+    X509_NAME* name = X509_get_subject_name(certificate);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
+    X509_set_issuer_name(certificate, name);
+    X509_sign(certificate, key, EVP_sha256());
+    std::FILE* file = std::fopen(key_path().c_str(), "w");
+    PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
+    std::fclose(file);
+    file = std::fopen(path().c_str(), "w");
+    PEM_write_X509(file, certificate);
+    std::fclose(file);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  }
+  ~Certificate() { std::filesystem::remove_all(folder_); }
+  Certificate(const Certificate&) = delete;
+  Certificate& operator=(const Certificate&) = delete;
+
+  std::string path() const { return (folder_ / "cert.pem").string(); }
+  std::string key_path() const { return (folder_ / "key.pem").string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+class TlsClient {
+ public:
+  explicit TlsClient(std::uint16_t port)
+      : socket_(port), context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_)) {
+    SSL_set_fd(ssl_, socket_.handle());
+    EXPECT_EQ(SSL_connect(ssl_), 1);
+  }
+  ~TlsClient() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+  TlsClient(const TlsClient&) = delete;
+  TlsClient& operator=(const TlsClient&) = delete;
+
+  void send(const std::string& text) {
+    EXPECT_EQ(SSL_write(ssl_, text.data(), static_cast<int>(text.size())), std::ssize(text));
+  }
+  std::string read_until(const std::string& end) {
+    std::string text;
+    char buffer[4096];
+    while (text.find(end) == std::string::npos) {
+      const int count = SSL_read(ssl_, buffer, sizeof(buffer));
+      if (count <= 0) break;
+      text.append(buffer, static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+ private:
+  Client socket_;
+  SSL_CTX* context_;
+  SSL* ssl_;
+};
+
+class TlsTest : public ::testing::Test {
+ protected:
+  TlsTest() {
+    auto server = HttpServer::listen({.port = 0,
+                                      .limits = {.header_bytes = 8000},
+                                      .tls_certificate = certificate_.path(),
+                                      .tls_key = certificate_.key_path()},
+                                     handler_);
+    server_ = std::move(server.value());
+    thread_ = std::thread([this] { server_->run(Signals::left_alone); });
+  }
+  ~TlsTest() override {
+    server_->stop();
+    thread_.join();
+  }
+
+  Certificate certificate_;
+  FakeHandler handler_;
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(TlsTest, answers_several_requests_and_refuses_what_is_too_large) {
+  TlsClient client(server_->port());
+  for (const char* path : {"/a", "/b"}) {
+    client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(client.read_until("GET " + std::string(path)), HasSubstr("200 OK"));
+  }
+  client.send("GET / HTTP/1.1\r\nA: " + std::string(9000, 'a'));
+  EXPECT_THAT(client.read_until("\x01never"), HasSubstr("431"));
+}
+
+TEST_F(TlsTest, abandons_the_reply_of_a_client_that_goes_away) {
+  {
+    TlsClient client(server_->port());
+    client.send("GET /hang HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(client.read_until("data: 1"), HasSubstr("chunked"));
+  }
+  for (int i = 0; i < 500 && handler_.num_abandoned == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(handler_.num_abandoned, 1);
+}
+
+TEST_F(TlsTest, survives_a_client_that_speaks_plainly) {
+  Client plain(server_->port());
+  plain.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(plain.read_all().find("HTTP"), std::string::npos);
+  TlsClient client(server_->port());
+  client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.read_until("GET /a"), HasSubstr("200 OK"));
+}
+
+}  // namespace
+}  // namespace gauntlet::server
