@@ -68,7 +68,6 @@ void say_total(const json& results, std::vector<std::string>& out) {
 
 void say_layers(const json& results, std::vector<std::string>& out) {
   const json* best = nullptr;
-  std::string without;
   for (const json& layer : results.at("layers")) {
     if (!has_gain(layer)) continue;
     if (layer.at("gain").at("label") != "gain") {

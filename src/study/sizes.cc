@@ -40,9 +40,12 @@ Sizes sizes_for(Depth depth, engine::Backend backend, const model::ModelConfig& 
   if (budget_seconds > 0) {
     // Little time: fewer of everything that is not repeated until its time is up.
     if (budget_seconds < 30) {
+      sizes.prompt_tokens = 32;
+      sizes.verify_prompts = 3;
+      sizes.verify_tokens = 8;
       sizes.score_tokens = sizes.score_window = sizes.router_tokens = 256;
       sizes.batches = {1, 8};
-      sizes.contexts = {512, 32768};
+      sizes.contexts = {128, 32768};
       sizes.context_batches = {1};
       sizes.prompt_lengths = {16, 64};
       sizes.prompt_batches = {1, 4};

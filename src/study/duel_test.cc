@@ -1,0 +1,106 @@
+// Do duels take turns, for as long as they may, over the workloads they were given?
+#include "study/duel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "study/decode_batch.h"
+#include "study/fake_bench.h"
+#include "study/router.h"
+#include "study/sizes.h"
+
+namespace gauntlet::study {
+namespace {
+
+using testing::HasSubstr;
+
+struct Duels : testing::Test {
+  FakeBench fake;
+  engine::FakeExecutor other{fake.weights.config, 64};
+  std::vector<Workload> workloads = {
+      {"prompt", {.kind = engine::SpeedKind::prefill, .batch = 1, .tokens = 12}},
+      {"decode_4", {.kind = engine::SpeedKind::decode, .batch = 4, .context = 3}}};
+
+  Expected<Duel> fight(const DuelBudget& budget) {
+    return duel(fake.bench, fake.executor, other, workloads, budget);
+  }
+};
+
+TEST_F(Duels, take_at_least_so_many_turns_and_keep_them_through_json) {
+  const auto fought = fight({.seconds = 0, .least_blocks = 3});
+  ASSERT_TRUE(fought) << fought.error().message;
+  const nlohmann::json json = to_json(*fought);
+  for (std::size_t i = 0; i < fought->bouts.size(); ++i) {
+    const auto& blocks = fought->bouts[i].blocks;
+    ASSERT_EQ(blocks.size(), 3u);
+    const auto again = blocks_from_json(json.at("bouts")[i].at("ns"));
+    EXPECT_EQ(again[2].ratio(), blocks[2].ratio());
+    EXPECT_EQ(json.at("bouts")[i].at("name"), workloads[i].name);
+  }
+  EXPECT_EQ(fought->bouts[0].workload.test.tokens, 12) << "a prompt keeps its length";
+  EXPECT_TRUE(json.at("bouts")[0].at("limits")[0].is_null()) << "without ceilings no limit";
+}
+
+TEST_F(Duels, end_when_they_are_cancelled_and_leave_nothing_behind) {
+  fake.cancel = true;
+  EXPECT_FALSE(fight({.seconds = 0}));
+  EXPECT_EQ(fake.executor.kv().num_sequences(), 0);
+  EXPECT_EQ(other.kv().num_sequences(), 0);
+}
+
+TEST_F(Duels, say_when_a_workload_does_not_fit) {
+  workloads[1].test.context = 5000;
+  const auto fought = fight({.seconds = 0});
+  ASSERT_FALSE(fought);
+  EXPECT_THAT(fought.error().message, HasSubstr("positions"));
+}
+
+TEST(Rooms, hold_contexts_and_their_forks) {
+  const Room room = room_for(layer_workloads(Sizes{}));
+  EXPECT_GE(room.sequences, 2 * 64);
+  EXPECT_GE(room.longest, 128);
+}
+
+TEST(Sizes, shrink_with_the_model_and_the_time) {
+  const model::ModelConfig small{.max_positions = 100};
+  const Sizes sizes = sizes_for(Depth::quick, engine::Backend::cpu, small, 0);
+  EXPECT_LE(sizes.prompt_tokens, 50);
+  EXPECT_LT(sizes.score_window, 100);
+  const Sizes hurried = sizes_for(Depth::quick, engine::Backend::cpu, small, 2);
+  EXPECT_LT(hurried.batches.size(), sizes.batches.size());
+  EXPECT_EQ(hurried.budget_seconds, 2);
+}
+
+TEST(DecodeBatches, grow_by_a_token_a_step) {
+  FakeBench fake;
+  {
+    DecodeBatch batch(fake.bench, fake.executor, 3);
+    ASSERT_TRUE(batch.fill(70));
+    const auto ms = time_steps(fake.bench, batch, {.least = 5, .most = 9, .seconds = 0});
+    ASSERT_TRUE(ms) << ms.error().message;
+    EXPECT_EQ(ms->size(), 5u);
+    EXPECT_EQ(fake.executor.steps.back().items.size(), 3u);
+    EXPECT_EQ(fake.executor.kv().length(fake.executor.steps.back().items[0].sequence), 75);
+  }
+  EXPECT_EQ(fake.executor.kv().num_sequences(), 0);
+}
+
+TEST(RouterProbes, count_loads_and_pairs) {
+  RouterProbe probe({.num_layers = 2, .num_experts = 4, .experts_per_token = 2});
+  std::vector<std::int32_t> chosen = {0, 1, 0, 2};
+  std::vector<float> weights(4, 0.5f);
+  probe.routed(0, chosen, weights);
+  probe.routed(1, chosen, weights);
+  EXPECT_EQ(probe.tokens(), 2);
+  EXPECT_EQ(probe.load(0), (std::vector<std::int64_t>{2, 1, 1, 0}));
+  EXPECT_EQ(probe.together(1)[0 * 4 + 1], 1);
+  EXPECT_EQ(probe.together(1)[1 * 4 + 0], 1);
+  EXPECT_EQ(probe.together(1)[0], 0);
+  EXPECT_DOUBLE_EQ(imbalance(probe.load(0)), 2);
+  EXPECT_DOUBLE_EQ(imbalance({0, 0}), 0);
+}
+
+}  // namespace
+}  // namespace gauntlet::study
