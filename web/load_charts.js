@@ -8,6 +8,7 @@ const LATENCIES = [
   ["e2e_s", "E2E", "--crashed"],
 ];
 const seconds = (value) => (value === null || value === undefined ? "–" : format.ns(value * 1e9));
+const latency = (point, key, name) => (point[key].count ? seconds(point[key][name].value) : "–");
 const plain = (value) => (value === null || value === undefined ? "–" : format.significant(value));
 const interval = (figure, text) =>
   figure.lo === null || figure.hi === null ? "" : `${text(figure.lo)} – ${text(figure.hi)}`;

@@ -68,7 +68,7 @@
 
   function sweepSection() {
     if (!sweep || points.length < 2) return null;
-    const latency = (key, name) =>
+    const latencyChart = (key, name) =>
       overLoad(`${name} over load`, time(`${name}`), [
         {name: "median", color: "--accent", pick: (point) => point[key].median},
         {name: "p95", color: "--regressed", pick: (point) => point[key].p95},
@@ -101,7 +101,7 @@
       el(
         "div",
         {class: "figures"},
-        latency("ttft_s", "TTFT"),
+        latencyChart("ttft_s", "TTFT"),
         overLoad("Answers per second", rate("requests/s"), answered),
         overLoad("Output tokens per second", rate("tokens/s"), [
           {
@@ -110,9 +110,9 @@
             pick: (point) => point.steady?.output_tokens_per_s ?? point.output_tokens_per_s,
           },
         ]),
-        latency("itl_s", "ITL"),
-        latency("tpot_s", "TPOT"),
-        latency("e2e_s", "E2E"),
+        latencyChart("itl_s", "ITL"),
+        latencyChart("tpot_s", "TPOT"),
+        latencyChart("e2e_s", "E2E"),
       ),
     );
   }
@@ -222,7 +222,7 @@
         );
       for (const [key] of LATENCIES)
         for (const figureName of ["median", "p95", "p99"])
-          cells.push(cell(seconds(point[key][figureName].value), interval(point[key][figureName], seconds)));
+          cells.push(cell(latency(point, key, figureName), interval(point[key][figureName], seconds)));
       cells.push(cell(`${plain(point.concurrency.mean)} (max ${point.concurrency.max})`));
       return el(
         "tr",
@@ -308,8 +308,8 @@
         el("span", {class: "sentence"}, note),
       );
     const tokens = point.steady?.output_tokens_per_s ?? point.output_tokens_per_s;
-    const median = (key) => (point[key].count ? seconds(point[key].median.value) : "–");
-    const slowest = (key) => `p95 ${seconds(point[key].p95.value)}, p99 ${seconds(point[key].p99.value)}`;
+    const median = (key) => latency(point, key, "median");
+    const slowest = (key) => `p95 ${latency(point, key, "p95")}, p99 ${latency(point, key, "p99")}`;
     const limitWords = limits
       .map(([name, limit]) => `${name.slice(0, -2).toUpperCase()} ≤ ${seconds(limit)}`)
       .join(" and ");
@@ -319,7 +319,7 @@
       el(
         "div",
         {class: "top"},
-        el("h1", {}, "Load ", el("span", {class: "run-id"}, result.model)),
+        el("h1", {}, "Load ", el("span", {class: "run-id", style: {"white-space": "normal"}}, result.model)),
         themeButton(),
       ),
       el("p", {class: "machine"}, result.url),
@@ -341,7 +341,13 @@
           ? card(
               "goodput",
               `${plain(point.goodput_per_s.value)}/s`,
-              `${limitWords}; ${format.percent(point.good_share.value * 100)} of the requests; ${interval(point.goodput_per_s, plain)}`,
+              [
+                limitWords,
+                `${format.percent(point.good_share.value * 100)} of the requests`,
+                interval(point.goodput_per_s, plain),
+              ]
+                .filter(Boolean)
+                .join("; "),
             )
           : null,
         card("output", `${plain(tokens.value)} tok/s`, interval(tokens, plain) || "over the whole run"),

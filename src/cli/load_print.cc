@@ -186,12 +186,14 @@ std::string comparison_text(const std::vector<load::Comparison>& comparisons) {
 std::string overhead_text(const load::OverheadOptions& options, const load::Overhead& result) {
   return fmt::format(
       "{} streams at once, {} tokens each, one in {} per stream: {} events, {:.0f}/s, {} failed\n"
-      "client       {:.2f} us of CPU per event, {:.0f}% of a core\n"
+      "client       {:.2f} us of CPU per event ({:.2f} of them its own, the rest the kernel's), "
+      "{:.0f}% of a core\n"
       "timestamps   late by {} in the median, {} at p95, {} at p99, {} at most\n",
       options.num_streams, options.num_tokens, time_of(options.interval_s), result.num_events,
-      result.events_per_s, result.num_failed, result.cpu_us_per_event, result.cpu_share * 100,
-      time_of(result.delay_s.median.value), time_of(result.delay_s.p95.value),
-      time_of(result.delay_s.p99.value), time_of(result.delay_s.max));
+      result.events_per_s, result.num_failed, result.cpu_us_per_event, result.user_us_per_event,
+      result.cpu_share * 100, time_of(result.delay_s.median.value),
+      time_of(result.delay_s.p95.value), time_of(result.delay_s.p99.value),
+      time_of(result.delay_s.max));
 }
 
 }  // namespace gauntlet::cli

@@ -1,7 +1,7 @@
 #include "load/client.h"
 
 #include <fmt/format.h>
-#include <time.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
@@ -36,10 +36,19 @@ double seconds_of(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-double thread_cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+struct CpuTimes {
+  double user_s = 0;
+  double all_s = 0;
+};
+
+CpuTimes thread_cpu() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  const double user_s = seconds(usage.ru_utime);
+  return {.user_s = user_s, .all_s = user_s + seconds(usage.ru_stime)};
 }
 
 /// Keeps a whole answer.
@@ -69,7 +78,7 @@ class Run {
         ticker_(io) {}
 
   RunLog log() {
-    const double cpu_s = thread_cpu_s();
+    const CpuTimes before = thread_cpu();
     start_ = Clock::now();
     const bool is_closed = options_.arrivals.kind == ArrivalKind::closed;
     num_senders_ = is_closed ? options_.arrivals.concurrency : 1;
@@ -81,7 +90,9 @@ class Run {
     io_.restart();
     io_.run();
     log_.num_warmup = options_.num_warmup;
-    log_.client_cpu_s = thread_cpu_s() - cpu_s;
+    const CpuTimes after = thread_cpu();
+    log_.client_cpu_s = after.all_s - before.all_s;
+    log_.client_user_s = after.user_s - before.user_s;
     std::ranges::sort(log_.requests, {}, &RequestRecord::index);
     return std::move(log_);
   }

@@ -18,6 +18,7 @@ struct RunLog {
   std::vector<RequestRecord> requests;  // in order of index
   std::int64_t num_warmup = 0;          // the first of these are not reported
   double client_cpu_s = 0;              // of the client's thread, in the whole run
+  double client_user_s = 0;             // of that, outside of the kernel
   bool is_interrupted = false;
 };
 

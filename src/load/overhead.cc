@@ -56,6 +56,7 @@ Expected<Overhead> measure_overhead(const OverheadOptions& options) {
   }
   if (num_delays == 0 || !(end_s > 0)) return Error{"the self-test got no token at all"};
   result.cpu_us_per_event = log.client_cpu_s * 1e6 / static_cast<double>(num_delays);
+  result.user_us_per_event = log.client_user_s * 1e6 / static_cast<double>(num_delays);
   result.cpu_share = log.client_cpu_s / end_s;
   result.events_per_s = static_cast<double>(num_delays) / end_s;
   result.delay_s = summarize(delays_s, 1);
@@ -70,6 +71,7 @@ std::string json_text(const OverheadOptions& options, const Overhead& result) {
                                 {"failed", result.num_failed},
                                 {"events_per_s", rounded(result.events_per_s)},
                                 {"cpu_us_per_event", rounded(result.cpu_us_per_event)},
+                                {"user_us_per_event", rounded(result.user_us_per_event)},
                                 {"cpu_share", rounded(result.cpu_share)},
                                 {"timestamp_delay_s", percentiles_json(result.delay_s)}}
              .dump(1) +

@@ -18,8 +18,9 @@ struct OverheadOptions {
 struct Overhead {
   std::int64_t num_events = 0;
   std::int64_t num_failed = 0;
-  double cpu_us_per_event = 0;  // of the client's thread, with connecting and sending
-  double cpu_share = 0;         // of one core, while it ran
+  double cpu_us_per_event = 0;   // of the client's thread, with connecting and sending
+  double user_us_per_event = 0;  // of that, outside of the kernel
+  double cpu_share = 0;          // of one core, while it ran
   double events_per_s = 0;
   Percentiles delay_s;  // from just before the server's write to the client's timestamp
 };
