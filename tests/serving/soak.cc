@@ -125,8 +125,8 @@ int run(const std::string& gauntlet, double duration_s) {
   ServerProcess server(
       gauntlet, {"--max-sequences", "16", "--max-queue", "1024", "--kv-tokens", "512",
                  "--max-body-bytes", std::to_string(kLimits.body_bytes), "--max-header-bytes",
-                 std::to_string(kLimits.header_bytes), "--header-timeout", "2", "--body-timeout",
-                 "2", "--idle-timeout", "5", "--drain-timeout", "60"});
+                 std::to_string(kLimits.header_bytes), "--header-timeout", "10", "--body-timeout",
+                 "10", "--idle-timeout", "10", "--drain-timeout", "60"});
   Verdict verdict;
   const ServerState before = server.wait_until_idle();
   const Clock::time_point begin = Clock::now();
