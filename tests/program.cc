@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ Program::Program(std::vector<std::string> argv, const std::string& folder) {
   dup2(out_fd, 1);
   dup2(err_fd, 2);
   if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(126);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is killed leaves nobody behind
   execv(pointers[0], pointers.data());
   _exit(127);
 }

@@ -32,7 +32,7 @@ std::string completion(Scene& scene, const char* more = "") {
                                  ? "It was the best of times, it was the worst of times, "
                                  : "";
   return nlohmann::json{{"prompt", shared + words(scene, 60)},
-                        {"max_tokens", 1 + scene.random.next_below(40)},
+                        {"max_tokens", 1 + scene.random.next_below(80)},
                         {"temperature", 0.01 * static_cast<double>(scene.random.next_below(150))},
                         {"ignore_eos", scene.random.next_below(2) == 0}}
       .dump()

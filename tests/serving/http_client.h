@@ -46,7 +46,7 @@ std::optional<StreamedTokens> read_stream(const std::string& events);
 std::string http_request(const std::string& method, const std::string& path,
                          const std::string& body = "", const std::string& headers = "");
 
-/// A connection to the loopback that blocks, for at most two minutes.
+/// A connection to the loopback that blocks, for at most ten minutes.
 class Socket {
  public:
   explicit Socket(std::uint16_t port);

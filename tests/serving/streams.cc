@@ -87,7 +87,7 @@ Wave run_wave(const ServerProcess& server, int count, int tokens) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   });
-  constexpr int kSilence_ms = 120'000;
+  constexpr int kSilence_ms = 600'000;
   std::vector<epoll_event> events(256);
   for (auto left = std::ranges::count(wave.streams, false, &Stream::is_over); left > 0;) {
     const int ready = epoll_wait(poll, events.data(), static_cast<int>(events.size()), kSilence_ms);
