@@ -1,5 +1,5 @@
 # The two commands: `make demo` shows what this is, `make test` proves it. Both do all set-up.
-.PHONY: build demo test sanitize gpu-check format clean
+.PHONY: build demo test sanitize sanitize-libraries gpu-check format clean
 
 JOBS ?= $(shell nproc)
 BUILD = build/release
@@ -15,6 +15,16 @@ demo: build
 test: setup-test
 	@tools/build.sh release all
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE "gpu|slow"
+
+# The libraries' tests under clang's sanitizers: all with those of addresses and undefined behaviour, those of threads with
+# that of threads. Shorter than `sanitize`, which builds the program and its tests as well.
+ASAN_TESTS = core_test model_test engine_test server_test load_test
+TSAN_TESTS = core_test engine_test server_test load_test
+sanitize-libraries: setup-sanitize
+	@tools/build.sh asan $(ASAN_TESTS)
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
+	@tools/build.sh tsan $(TSAN_TESTS)
+	ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
 
 # The CPU tests under clang's sanitizers.
 sanitize: setup-sanitize

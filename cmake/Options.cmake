@@ -8,7 +8,7 @@ if(CCACHE)
   # Without this sloppiness ccache refuses every compilation that uses a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
-set(GAUNTLET_PCH ON CACHE BOOL "precompile the large headers (json, fmt, CLI11, gtest); asan builds without, so a forgotten include shows")
+set(GAUNTLET_PCH ON CACHE BOOL "precompile the large headers (json, fmt, CLI11, gtest); without, a forgotten include shows")
 
 find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED)
