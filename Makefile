@@ -20,11 +20,13 @@ test: setup-test
 # that of threads. Shorter than `sanitize`, which builds the program and its tests as well.
 ASAN_TESTS = core_test model_test engine_test server_test load_test
 TSAN_TESTS = core_test engine_test server_test load_test
+# What is left out needs the program.
+LIBRARY_TESTS = -L cpu -LE "gpu|slow" -E "^(add_a_pair|fuzz_|serving_)"
 sanitize-libraries: setup-sanitize
 	@tools/build.sh asan $(ASAN_TESTS)
-	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS) $(LIBRARY_TESTS)
 	@tools/build.sh tsan $(TSAN_TESTS)
-	ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L cpu -LE "gpu|slow"
+	ctest --test-dir build/tsan --output-on-failure -j $(JOBS) $(LIBRARY_TESTS)
 
 # The CPU tests under clang's sanitizers.
 sanitize: setup-sanitize
