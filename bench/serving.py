@@ -26,7 +26,7 @@ CPU = {
     "chunked_prefill": {
         "off": ["--chunked-prefill", "off", "--max-batch-tokens", "2048"],
         "on": ["--chunked-prefill", "on", "--max-batch-tokens", "64"],
-        "load": ["--rate", "1.5", "--requests", "40", "--warmup", "4", "--prompt-tokens",
+        "load": ["--rate", "6", "--requests", "60", "--warmup", "4", "--prompt-tokens",
                  "uniform:1024..1536", "--output-tokens", "128"],
         "figure": "itl_p95", "better": "lower"},
     "prefix_cache": {
