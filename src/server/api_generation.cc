@@ -33,6 +33,19 @@ std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// What all answers have in common; requests and decoder are the endpoint's.
+GenerationPlan plan_for(const ApiConfig& config, AnswerKind kind, std::string id,
+                        const GenerationParams& params) {
+  return {.head = {.kind = kind,
+                   .id = std::move(id),
+                   .model = config.model.name,
+                   .created_s = unix_now_s(),
+                   .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
+                   .stream_usage = params.stream_usage},
+          .delivery = params.delivery,
+          .max_pending = config.max_pending};
+}
+
 }  // namespace
 
 Api::Ids Api::encode(const std::string& text) const {
@@ -94,15 +107,7 @@ std::shared_ptr<Reply> Api::completions(const HttpRequest& request) {
   if (!parsed) return make_reply(parsed.error());
   GenerationParams& params = parsed->params;
   const std::uint64_t seed = params.seed.value_or(chance());
-  GenerationPlan plan{
-      .head = {.kind = AnswerKind::completion,
-               .id = "cmpl-" + request.id,
-               .model = config_.model.name,
-               .created_s = unix_now_s(),
-               .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
-               .stream_usage = params.stream_usage},
-      .delivery = params.delivery,
-      .max_pending = config_.max_pending};
+  GenerationPlan plan = plan_for(config_, AnswerKind::completion, "cmpl-" + request.id, params);
   for (Prompt& prompt : parsed->prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
     Ids ids = text ? encode(*text) : std::get<Ids>(std::move(prompt));
@@ -141,15 +146,7 @@ std::shared_ptr<Reply> Api::chat_completions(const HttpRequest& request) {
     one->stop_ids.push_back(harmony_->specials().done);
     one->stop_ids.push_back(harmony_->specials().call);
   }
-  GenerationPlan plan{
-      .head = {.kind = AnswerKind::chat,
-               .id = "chatcmpl-" + request.id,
-               .model = config_.model.name,
-               .created_s = unix_now_s(),
-               .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
-               .stream_usage = params.stream_usage},
-      .delivery = params.delivery,
-      .max_pending = config_.max_pending};
+  GenerationPlan plan = plan_for(config_, AnswerKind::chat, "chatcmpl-" + request.id, params);
   plan.requests.push_back(std::move(*one));
   plan.make_decoder = [&](int) {
     DecoderOptions options = decoder_options(params, chance());
