@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "bench/cuda/product_speed.h"
 #include "core/cuda/check.h"
 #include "core/cuda/memory.h"
 #include "core/random.h"
@@ -18,7 +19,6 @@ using namespace gauntlet;
 using namespace gauntlet::kernels::cuda;
 
 constexpr std::int64_t kRotateBytes = 256 << 20;
-constexpr int kRepeats = 5;
 constexpr int kLayers = 24;
 constexpr int kExperts = 32;
 constexpr int kExpertsPerToken = 4;
@@ -80,10 +80,7 @@ double microseconds(const Work& w, PlainUnit unit) {
 
   const CudaStream stream;
   const int launches = static_cast<int>(std::max<std::int64_t>(copies, 8));
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replay = nullptr;
-  cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < launches; ++i) {
+  return gauntlet::bench::graph_microseconds(stream, launches, [&](int i) {
     plain_product(
         {.weights = {.format = w.format,
                      .rows = w.rows,
@@ -99,28 +96,7 @@ double microseconds(const Work& w, PlainUnit unit) {
          .groups = {.num_experts = w.num_experts,
                     .first_slot = reinterpret_cast<const std::int32_t*>(first_slot.data())}},
         unit, {.stream = stream});
-  }
-  cuda_check(cudaStreamEndCapture(stream, &graph));
-  cuda_check(cudaGraphInstantiate(&replay, graph, 0));
-  cudaEvent_t begin = nullptr, end = nullptr;
-  cuda_check(cudaEventCreate(&begin));
-  cuda_check(cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int i = 0; i <= kRepeats; ++i) {
-    cuda_check(cudaEventRecord(begin, stream));
-    cuda_check(cudaGraphLaunch(replay, stream));
-    cuda_check(cudaEventRecord(end, stream));
-    cuda_check(cudaEventSynchronize(end));
-    float ms = 0;
-    cuda_check(cudaEventElapsedTime(&ms, begin, end));
-    if (i > 0) times.push_back(ms);
-  }
-  std::ranges::sort(times);
-  cuda_check(cudaGraphExecDestroy(replay));
-  cuda_check(cudaGraphDestroy(graph));
-  cuda_check(cudaEventDestroy(begin));
-  cuda_check(cudaEventDestroy(end));
-  return double{times[times.size() / 2]} * 1e3 / launches;
+  });
 }
 
 double report(const Work& w, PlainUnit unit) {

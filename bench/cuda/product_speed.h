@@ -80,6 +80,36 @@ inline std::vector<std::int32_t> deal(const Work& w) {
   return first;
 }
 
+/// Microseconds of one of so many launches, captured together and replayed.
+inline double graph_microseconds(cudaStream_t stream, int launches,
+                                 const std::function<void(int)>& once) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < launches; ++i) once(i);
+  cuda_check(cudaStreamEndCapture(stream, &graph));
+  cuda_check(cudaGraphInstantiate(&replay, graph, 0));
+  cudaEvent_t begin = nullptr, end = nullptr;
+  cuda_check(cudaEventCreate(&begin));
+  cuda_check(cudaEventCreate(&end));
+  std::vector<float> times;
+  for (int i = 0; i <= kRepeats; ++i) {
+    cuda_check(cudaEventRecord(begin, stream));
+    cuda_check(cudaGraphLaunch(replay, stream));
+    cuda_check(cudaEventRecord(end, stream));
+    cuda_check(cudaEventSynchronize(end));
+    float ms = 0;
+    cuda_check(cudaEventElapsedTime(&ms, begin, end));
+    if (i > 0) times.push_back(ms);
+  }
+  std::ranges::sort(times);
+  cuda_check(cudaGraphExecDestroy(replay));
+  cuda_check(cudaGraphDestroy(graph));
+  cuda_check(cudaEventDestroy(begin));
+  cuda_check(cudaEventDestroy(end));
+  return double{times[times.size() / 2]} * 1e3 / launches;
+}
+
 /// Microseconds of one launch; `launch` gets a product whose weights rotate, and the stream.
 inline double microseconds(const Work& w,
                            const std::function<void(const Product&, const Launch&)>& launch) {
@@ -128,32 +158,9 @@ inline double microseconds(const Work& w,
                    .slot_weight = slot_weight.as<float>()}};
     launch(product, {.stream = stream, .overlap = Overlap::dependent});
   };
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replay = nullptr;
-  cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < launches; ++i) once(i);
-  cuda_check(cudaStreamEndCapture(stream, &graph));
-  cuda_check(cudaGraphInstantiate(&replay, graph, 0));
-  cudaEvent_t begin = nullptr, end = nullptr;
-  cuda_check(cudaEventCreate(&begin));
-  cuda_check(cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int i = 0; i <= kRepeats; ++i) {
-    cuda_check(cudaEventRecord(begin, stream));
-    cuda_check(cudaGraphLaunch(replay, stream));
-    cuda_check(cudaEventRecord(end, stream));
-    cuda_check(cudaEventSynchronize(end));
-    float ms = 0;
-    cuda_check(cudaEventElapsedTime(&ms, begin, end));
-    if (i > 0) times.push_back(ms);
-  }
-  std::ranges::sort(times);
-  cuda_check(cudaGraphExecDestroy(replay));
-  cuda_check(cudaGraphDestroy(graph));
-  cuda_check(cudaEventDestroy(begin));
-  cuda_check(cudaEventDestroy(end));
+  const double us = graph_microseconds(stream, launches, once);
   cuda_check(cudaStreamDestroy(stream));
-  return double{times[times.size() / 2]} * 1e3 / launches;
+  return us;
 }
 
 /// Experts that got a slot; 1 of a plain product.
