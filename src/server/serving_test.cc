@@ -121,9 +121,9 @@ TEST_F(ServingTest, says_that_its_engine_failed_instead_of_hanging) {
   streams.read_until("data: ");
   is_broken = true;
   EXPECT_THAT(streams.read_all(), HasSubstr("the device is lost"));
-  wait_until([&] { return ask(get("/health")).find("503") != std::string::npos; });
-  EXPECT_THAT(ask(get("/ready")), HasSubstr("503"));
-  EXPECT_THAT(ask(post(body)), HasSubstr("503"));
+  wait_until([&] { return ask(get("/health")).find("HTTP/1.1 503") != std::string::npos; });
+  EXPECT_THAT(ask(get("/ready")), HasSubstr("HTTP/1.1 503"));
+  EXPECT_THAT(ask(post(body)), HasSubstr("HTTP/1.1 503"));
   EXPECT_THAT(ask(get("/metrics")), HasSubstr("gauntlet:num_requests_running"));
 }
 
