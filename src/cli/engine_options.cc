@@ -27,7 +27,11 @@ constexpr std::int64_t kCpuChunk = 512;
 constexpr std::int64_t kGpuChunk = 8192;
 
 std::vector<std::pair<std::string, Activations>> activation_choices() {
-  return {{"f32", Activations::f32}, {"int8", Activations::int8}, {"auto", Activations::automatic}};
+  std::vector<std::pair<std::string, Activations>> choices;
+  for (const Activations one : {Activations::f32, Activations::int8, Activations::automatic}) {
+    choices.emplace_back(name_of(one), one);
+  }
+  return choices;
 }
 
 Expected<OpenModel> open_random(const EngineArguments& arguments) {
@@ -129,7 +133,7 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
       command, "--kv-dtype", options.kv,
       {{"f32", KvType::f32}, {"bf16", KvType::bf16}, {"fp8", KvType::fp8}},
       "keys and values in the cache: f32 or bf16 on CPUs, bf16 or fp8 on a GPU (default: "
-      "the first)");
+      "the first; bf16 with --activations auto)");
   add_choice<AttentionKind>(command, "--attention", options.attention,
                             {{"flash", AttentionKind::flash}, {"naive", AttentionKind::naive}},
                             "in one blocked pass, or score by score (default: flash)");
@@ -152,10 +156,12 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
   add_cuda_options(command, arguments);
 }
 
-void add_activations(CLI::App& command, EngineArguments& arguments) {
-  add_choice<Activations>(command, "--activations", arguments.options.activations,
-                          activation_choices(),
-                          "exact, rounded per 32 values, or whichever is faster (default: f32)");
+void add_activations(CLI::App& command, EngineArguments& arguments, Activations otherwise) {
+  arguments.options.activations = otherwise;
+  add_choice<Activations>(
+      command, "--activations", arguments.options.activations, activation_choices(),
+      fmt::format("exact, rounded per 32 values, or whichever is faster (default: {})",
+                  name_of(otherwise)));
 }
 
 void add_activation_list(CLI::App& command, std::vector<Activations>& list) {

@@ -34,8 +34,9 @@ void add_model_options(CLI::App& command, EngineArguments& arguments);
 /// what only the GPU has: --products, --weight-layout, --pipelines, --kv-layout, --host-memory,
 /// --graphs, --dependent-launch, --deterministic, --gpu-memory.
 void add_engine_options(CLI::App& command, EngineArguments& arguments);
-/// --activations f32|int8|auto.
-void add_activations(CLI::App& command, EngineArguments& arguments);
+/// --activations f32|int8|auto; exact unless said `otherwise`.
+void add_activations(CLI::App& command, EngineArguments& arguments,
+                     engine::Activations otherwise = engine::Activations::f32);
 /// --activations with a list of them.
 void add_activation_list(CLI::App& command, std::vector<engine::Activations>& list);
 

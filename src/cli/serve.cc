@@ -54,7 +54,11 @@ json config_json(const Options& options) {
       {"batching", scheduler.batching == engine::Batching::continuous ? "continuous" : "static"},
       {"static_batch", scheduler.fixed_batch},
       {"chunked_prefill", on_off(scheduler.chunking == engine::Chunking::on)},
-      {"prefix_cache", on_off(scheduler.prefix_caching == engine::PrefixCaching::on)},
+      {"prefix_cache", on_off(scheduler.prefix_caching == engine::PrefixCaching::on &&
+                              options.engine.options.cuda.kv_layout == engine::KvLayout::paged)},
+      {"activations", engine::name_of(options.engine.options.activations)},
+      {"kv_dtype",
+       options.engine.options.kv ? engine::name_of(*options.engine.options.kv) : "auto"},
       {"max_header_bytes", limits.header_bytes},
       {"max_body_bytes", limits.body_bytes},
       {"max_connections", limits.connections},
@@ -117,11 +121,9 @@ int serve(Options options) {
   server::ServerMetrics metrics;
   const server::GrammarConstraints constraints(*tokenizer, config);
   const server::GpuSampler gpus;
-  server::Api api({.model = served,
-                   .api_key = options.api_key,
-                   .constraints = &constraints,
-                   .gpus = &gpus},
-                  service, *tokenizer, metrics);
+  server::Api api(
+      {.model = served, .api_key = options.api_key, .constraints = &constraints, .gpus = &gpus},
+      service, *tokenizer, metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());
@@ -203,7 +205,7 @@ void add_serve(CLI::App& app, Context& context) {
       *command, "--prefix-cache", scheduler.prefix_caching,
       {{"on", engine::PrefixCaching::on}, {"off", engine::PrefixCaching::off}},
       "prompts that begin alike share pages (default: on)");
-  add_activations(*command, options->engine);
+  add_activations(*command, options->engine, engine::Activations::automatic);
   add_engine_options(*command, options->engine);
   command->add_flag("--print-config", options->print_config, "show what holds, and end");
   command->footer(

@@ -44,9 +44,8 @@ Expected<Plan> resolve(const EngineOptions& options) {
   Plan plan{.simd = *level,
             .fusion = options.fusion,
             .attention = options.attention,
-            .expert_weights = options.experts,
-            .kv = options.kv.value_or(KvType::f32)};
-  if (plan.kv == KvType::fp8) {
+            .expert_weights = options.experts};
+  if (options.kv == KvType::fp8) {
     return Error{"the CPU engine keeps keys and values in f32 or bf16, not fp8",
                  ErrorKind::wrong_use};
   }
@@ -58,6 +57,10 @@ Expected<Plan> resolve(const EngineOptions& options) {
   const bool rounded =
       options.activations == Activations::int8 ||
       (options.activations == Activations::automatic && *level != SimdLevel::portable);
+  // Many sequences wait for the memory of their keys and values: who asks for speed gets half the
+  // bytes.
+  const bool wants_speed = rounded && options.activations == Activations::automatic;
+  plan.kv = options.kv.value_or(wants_speed ? KvType::bf16 : KvType::f32);
   // The byte products need VNNI to keep up with the memory.
   if (*level >= SimdLevel::avx512) plan.head = options.head;
   if (rounded) {
@@ -65,6 +68,12 @@ Expected<Plan> resolve(const EngineOptions& options) {
     plan.experts = options.experts == ExpertWeightsKind::mxfp4 ? Precision::int8 : plan.dense;
   }
   return plan;
+}
+
+std::string_view name_of(Activations activations) {
+  return activations == Activations::f32    ? "f32"
+         : activations == Activations::int8 ? "int8"
+                                            : "auto";
 }
 
 std::string_view name_of(KvType type) {

@@ -56,7 +56,7 @@ struct EngineOptions {
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind experts = ExpertWeightsKind::mxfp4;
   HeadKind head = HeadKind::screened;
-  std::optional<KvType> kv;  // none: f32 on CPUs, bf16 on a GPU
+  std::optional<KvType> kv;  // none: f32 on CPUs, but bf16 with automatic activations and on a GPU
   CudaOptions cuda;
 };
 
@@ -126,6 +126,7 @@ Expected<Plan> resolve(const EngineOptions& options);
 /// On a GPU. Its memory is not shared out yet.
 Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu);
 
+std::string_view name_of(Activations activations);
 std::string_view name_of(KvType type);
 
 }  // namespace gauntlet::engine
