@@ -19,15 +19,17 @@ CPU = {
     "batching": {
         "off": ["--batching", "static", "--static-batch", "8"],
         "on": ["--batching", "continuous"],
-        "load": ["--sweep", "rate=1..64", "--duration", "12", "--warmup", "8", "--prompt-tokens",
+        "load": ["--sweep", "rate=16..128", "--duration", "10", "--warmup", "8", "--prompt-tokens",
                  "lognormal:128,0.8,1024", "--output-tokens", "lognormal:64,0.8,512", "--slo",
-                 "ttft=1,tpot=0.05"],
+                 "ttft=1,tpot=0.05", "--temperature", "0"],
         "figure": "goodput", "better": "higher"},
     "chunked_prefill": {
         "off": ["--chunked-prefill", "off", "--max-batch-tokens", "2048"],
-        "on": ["--chunked-prefill", "on", "--max-batch-tokens", "64"],
-        "load": ["--rate", "6", "--requests", "60", "--warmup", "4", "--prompt-tokens",
-                 "uniform:1024..1536", "--output-tokens", "128"],
+        "on": ["--chunked-prefill", "on", "--max-batch-tokens", "256"],
+        # A stream of 256 tokens sees a prompt arrive for each of the 31 others: at 12% of its
+        # steps, so that the 95th percentile is of those.
+        "load": ["--concurrency", "32", "--requests", "160", "--warmup", "32", "--prompt-tokens",
+                 "uniform:1024..1536", "--output-tokens", "uniform:192..320", "--temperature", "0"],
         "figure": "itl_p95", "better": "lower"},
     "prefix_cache": {
         "off": ["--prefix-cache", "off"],
@@ -35,7 +37,7 @@ CPU = {
         "load": ["--rate", "3", "--requests", "60", "--warmup", "8", "--prompt-tokens", "32",
                  "--shared-prefix", "4:1024:80%", "--output-tokens", "16"],
         "figure": "ttft_median", "better": "lower"},
-    "server": {"streams": 16, "prompt": 32, "output": 256, "requests": 48, "context": 128},
+    "server": {"streams": 16, "prompt": 32, "output": 256, "requests": 128, "context": 160},
 }
 SHAPE = ["--backend", "cuda", "--weights", "random", "--shape", "gpt-oss-20b"]
 GPU = {
@@ -105,6 +107,18 @@ def interval_text(figure):
     return f"{figure['value']:.4g} [{figure['lo']:.4g}, {figure['hi']:.4g}]"
 
 
+def student(ratios):
+    """The middle of ratios and its 95% interval: Student's over their logarithms."""
+    logs = [math.log(ratio) for ratio in ratios]
+    middle = sum(logs) / len(logs)
+    if len(logs) == 1:
+        return {"value": math.exp(middle), "lo": None, "hi": None}
+    quantile = [12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26]
+    spread = math.sqrt(sum((x - middle) ** 2 for x in logs) / (len(logs) - 1) / len(logs))
+    half = (quantile[len(logs) - 2] if len(logs) <= 10 else 2.2) * spread
+    return {"value": math.exp(middle), "lo": math.exp(middle - half), "hi": math.exp(middle + half)}
+
+
 def compare(gauntlet, settings, name, rounds):
     """Off and on in turns: off, on, on, off."""
     what = settings[name]
@@ -120,44 +134,63 @@ def compare(gauntlet, settings, name, rounds):
                   f"  (offered {point['offered_per_s']:.3g}/s, {errors} errors)", flush=True)
     ratios = [on["value"] / off["value"] if what["better"] == "higher" else off["value"] / on["value"]
               for off, on in zip(figures["off"], figures["on"])]
-    middle = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"{name:16} on is {middle:.2f} times better"
+    middle = student(ratios)
+    print(f"{name:16} on is {interval_text(middle)} times better"
           f" (rounds: {', '.join(f'{ratio:.2f}' for ratio in ratios)})", flush=True)
     return {"figures": figures, "ratios": ratios, "ratio": middle}
 
 
-def compare_with_bench(gauntlet, settings, rounds):
-    """A closed loop through HTTP, client included, beside the bare engine at the same batch."""
+def serve_streams(gauntlet, settings):
+    """Output tokens per second of a closed loop through HTTP, client included."""
     what = settings["server"]
-    ratios, served, bare = [], [], []
-    for _ in range(rounds):
-        streams = str(what["streams"])
-        arguments = ["--concurrency", streams, "--requests", str(what["requests"]), "--warmup",
-                     streams, "--prompt-tokens", str(what["prompt"]), "--output-tokens",
-                     str(what["output"])]
-        if "vocab" in what:
-            arguments += ["--vocab", what["vocab"]]
-        with Server(gauntlet, settings["model"] + ["--max-sequences", streams]) as server:
-            point = load(gauntlet, server.url, arguments)["points"][0]
-        rate = (point["steady"] or point)["output_tokens_per_s"]
-        bench = subprocess.run(
-            [gauntlet, "bench", *settings["model"], "--batch", streams, "--context",
-             str(what["context"]), "--decode", "64", "--prefill", str(what["prompt"]),
-             "--activations", "auto", "--format", "json"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if bench.returncode != 0:
-            sys.exit(f"serving.py: bench failed: {bench.stderr}")
-        rows = {row["test"]: row["tok_s"]["median"] for row in json.loads(bench.stdout)["rows"]}
-        # What the engine alone would need for a request: its prompt, then its tokens.
-        alone = what["output"] / (what["prompt"] / rows["prefill"] + what["output"] / rows["decode"])
-        served.append(rate["value"])
-        bare.append(alone)
-        ratios.append(rate["value"] / alone)
-        print(f"server           {streams} streams of {what['prompt']} + {what['output']}: "
-              f"{interval_text(rate)} output tok/s through HTTP; the engine alone "
-              f"{alone:.0f} (decode {rows['decode']:.0f}, prefill {rows['prefill']:.0f}): "
-              f"{100 * ratios[-1]:.0f}%", flush=True)
-    return {"served": served, "bare": bare, "ratios": ratios}
+    streams = str(what["streams"])
+    arguments = ["--concurrency", streams, "--requests", str(what["requests"]), "--warmup", streams,
+                 "--prompt-tokens", str(what["prompt"]), "--output-tokens", str(what["output"]),
+                 "--temperature", "0"]
+    if "vocab" in what:
+        arguments += ["--vocab", what["vocab"]]
+    with Server(gauntlet, settings["model"] + ["--max-sequences", streams]) as server:
+        point = load(gauntlet, server.url, arguments)["points"][0]
+    return (point["steady"] or point)["output_tokens_per_s"]["value"]
+
+
+def bench_streams(gauntlet, settings):
+    """The same without HTTP: the engine's decoding alone, and the closed loop over its service."""
+    what = settings["server"]
+    loop = ":".join(str(what[key]) for key in ("streams", "prompt", "output", "requests"))
+    bench = subprocess.run(
+        [gauntlet, "bench", *settings["model"], "--batch", str(what["streams"]), "--context",
+         str(what["context"]), "--decode", "64", "--prefill", str(what["prompt"]),
+         "--closed-loop", loop, "--activations", "auto", "--format", "json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if bench.returncode != 0:
+        sys.exit(f"serving.py: bench failed: {bench.stderr}")
+    result = json.loads(bench.stdout)
+    rows = {row["test"]: row["tok_s"]["median"] for row in result["rows"]}
+    return rows["decode"], result["closed_loops"][0]["tok_s"]["median"]
+
+
+def compare_with_bench(gauntlet, settings, rounds):
+    """Through HTTP and bare, in turns."""
+    what = settings["server"]
+    served, decode, bare = [], [], []
+    for index in range(rounds):
+        for side in ("http", "bare") if index % 2 == 0 else ("bare", "http"):
+            if side == "http":
+                served.append(serve_streams(gauntlet, settings))
+            else:
+                one_decode, one_bare = bench_streams(gauntlet, settings)
+                decode.append(one_decode)
+                bare.append(one_bare)
+        print(f"server           {what['streams']} streams of {what['prompt']} + {what['output']}: "
+              f"{served[-1]:.0f} output tok/s through HTTP; closed loop without HTTP {bare[-1]:.0f}; "
+              f"decode at batch {what['streams']} {decode[-1]:.0f}", flush=True)
+    of_decode = student([a / b for a, b in zip(served, decode)])
+    of_bare = student([a / b for a, b in zip(served, bare)])
+    print(f"server           {interval_text(of_decode)} of decode alone, {interval_text(of_bare)} of "
+          f"the closed loop without HTTP", flush=True)
+    return {"served": served, "decode": decode, "bare": bare, "of_decode": of_decode,
+            "of_bare": of_bare}
 
 
 def main():

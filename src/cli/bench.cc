@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text.h"
+#include "engine/closed_loop.h"
 #include "engine/speed.h"
 #include "lab/kernel_shares.h"
 #include "lab/profiler.h"
@@ -41,6 +42,7 @@ struct Options {
   int repetitions = 6;  // the extremes of six hold the median with 97%
   bool no_limit = false;
   bool breakdown = false;
+  std::optional<engine::ClosedLoop> loop;
   Format format = Format::text;
 };
 
@@ -58,6 +60,11 @@ struct Row {
   std::vector<lab::KernelShare> kernels;  // with --breakdown, on a GPU
 };
 
+struct LoopRow {
+  std::string activations;
+  engine::MedianInterval tokens_per_s;
+};
+
 struct Report {
   std::string model;
   std::int64_t weight_bytes = 0;
@@ -66,6 +73,7 @@ struct Report {
   std::vector<std::vector<std::string>> plans;
   study::Limits limits;
   std::vector<Row> rows;
+  std::vector<LoopRow> loops;
 };
 
 /// Decode after prefill, so that what is alike stands together.
@@ -85,9 +93,14 @@ std::vector<SpeedTest> tests_of(const Options& options) {
   return tests;
 }
 
-Capacity capacity_for(const std::vector<SpeedTest>& tests) {
+Capacity capacity_for(const Options& options) {
   Capacity capacity{.sequences = 1, .positions = 1};
-  for (const SpeedTest& test : tests) {
+  if (options.loop) {
+    capacity = {.sequences = options.loop->streams,
+                .positions = options.loop->positions(),
+                .sequence_positions = options.loop->prompt_tokens + options.loop->output_tokens};
+  }
+  for (const SpeedTest& test : tests_of(options)) {
     capacity.sequences = std::max(capacity.sequences, 2 * test.batch);  // contexts, and their forks
     capacity.positions = std::max(capacity.positions, test.positions());
     capacity.sequence_positions = std::max(capacity.sequence_positions, test.context + test.tokens);
@@ -166,6 +179,28 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
   return {};
 }
 
+/// The bare service, without HTTP. Prompts are distinct, so that its prefix cache has nothing.
+Expected<void> measure_loop(engine::Executor& executor, const Options& options, Report& report) {
+  constexpr int kRepetitions = 3;
+  const engine::ClosedLoop& loop = *options.loop;
+  const std::atomic<bool>& interrupted = watch_signals({SIGINT});
+  ProgressLine line;
+  std::vector<double> speeds;
+  for (int i = 0; i < kRepetitions; ++i) {
+    if (interrupted.load()) return Error{"interrupted", ErrorKind::check_failed};
+    const auto rate = engine::run_closed_loop(
+        executor, {.max_queue = loop.requests}, loop, [&](std::int64_t done) {
+          line.show(fmt::format("closed loop: {} of {} requests, repetition {} of {}", done,
+                                loop.requests, i + 1, kRepetitions));
+        });
+    if (!rate) return rate.error();
+    speeds.push_back(rate->tokens_per_s);
+  }
+  report.loops.push_back({.activations = executor.plan().activations(),
+                          .tokens_per_s = engine::median_interval(speeds)});
+  return {};
+}
+
 json to_json(const std::vector<lab::KernelShare>& kernels) {
   json list = json::array();
   for (const lab::KernelShare& kernel : kernels) {
@@ -176,6 +211,10 @@ json to_json(const std::vector<lab::KernelShare>& kernels) {
   return list;
 }
 
+json to_json(const engine::MedianInterval& figure) {
+  return {{"median", figure.median}, {"lo", figure.lo}, {"hi", figure.hi}};
+}
+
 json to_json(const Row& row) {
   const bool limited = !row.limit.bound_by.empty();
   return {{"test", engine::name_of(row.test.kind)},
@@ -183,10 +222,7 @@ json to_json(const Row& row) {
           {"batch", row.test.batch},
           {"context", row.test.context},
           {"tokens", row.test.tokens},
-          {"tok_s",
-           {{"median", row.tokens_per_s.median},
-            {"lo", row.tokens_per_s.lo},
-            {"hi", row.tokens_per_s.hi}}},
+          {"tok_s", to_json(row.tokens_per_s)},
           {"repetitions", row.repetitions},
           {"bytes_per_token", row.bytes_per_token},
           {"ms_per_step", row.ms_per_step},
@@ -200,6 +236,10 @@ json to_json(const Row& row) {
 void print_json(const Report& report) {
   json rows = json::array();
   for (const Row& row : report.rows) rows.push_back(to_json(row));
+  json loops = json::array();
+  for (const LoopRow& row : report.loops) {
+    loops.push_back({{"activations", row.activations}, {"tok_s", to_json(row.tokens_per_s)}});
+  }
   json limits;
   if (!report.limits.read_from.empty()) {
     const engine::MachineRates& rates = report.limits.rates;
@@ -215,7 +255,8 @@ void print_json(const Report& report) {
                           {"where", report.where},
                           {"plans", report.plans},
                           {"limits", limits},
-                          {"rows", rows}}
+                          {"rows", rows},
+                          {"closed_loops", loops}}
                          .dump(2));
 }
 
@@ -257,12 +298,16 @@ void print_text(const Report& report) {
   }
   fmt::print("{}", table.text());
   for (const Row& row : report.rows) print_kernels(row);
+  for (const LoopRow& row : report.loops) {
+    fmt::print("closed loop over the bare service, {}: {:.1f} output tok/s ({:.1f} to {:.1f})\n",
+               row.activations, row.tokens_per_s.median, row.tokens_per_s.lo, row.tokens_per_s.hi);
+  }
 }
 
 Expected<void> bench_one(const OpenModel& model, const EngineArguments& arguments,
                          const Options& options, const std::optional<lab::Ceilings>& ceilings,
                          const MachineInfo& machine, Report& report) {
-  const auto executor = make_executor(model, arguments, capacity_for(tests_of(options)));
+  const auto executor = make_executor(model, arguments, capacity_for(options));
   if (!executor) return executor.error();
   const engine::Plan& plan = (*executor)->plan();
   report.weight_bytes = (*executor)->weight_bytes();
@@ -272,7 +317,8 @@ Expected<void> bench_one(const OpenModel& model, const EngineArguments& argument
                 : fmt::format("{} thread{}", plan.cpus.size(), plan.cpus.size() == 1 ? "" : "s");
   report.plans.push_back(plan.describe());
   if (ceilings) report.limits = study::limits_of(*ceilings, machine.cpu, **executor);
-  return measure_all(**executor, options, report);
+  if (auto measured = measure_all(**executor, options, report); !measured) return measured;
+  return options.loop ? measure_loop(**executor, options, report) : Expected<void>();
 }
 
 int bench(const Options& options, const Context& context) {
@@ -346,6 +392,17 @@ void add_bench(CLI::App& app, Context& context) {
                     "do not measure what this machine can do at most; rows lack their share of it");
   command->add_flag("--breakdown", options->breakdown,
                     "GPU: where a step's time goes, kernel by kernel");
+  command
+      ->add_option_function<std::string>(
+          "--closed-loop",
+          [options](const std::string& text) {
+            auto loop = engine::ClosedLoop::parse(text);
+            if (!loop) throw CLI::ValidationError("--closed-loop", loop.error().message);
+            options->loop = *loop;
+          },
+          "also so many streams at a time through the scheduler, as a server has them, but "
+          "without HTTP")
+      ->option_text("STREAMS:PROMPT:OUTPUT:REQUESTS");
   add_activation_list(*command, options->activations);
   add_engine_options(*command, options->engine);
   add_format(*command, options->format);
