@@ -127,4 +127,13 @@ void ModelWeights::release(const Matrix& matrix) const {
   }
 }
 
+void ModelWeights::release(const Matrix& matrix, std::int64_t first_row, std::int64_t rows) const {
+  if (!matrix.data) return;
+  Matrix part = matrix;
+  part.rows = rows;
+  part.data += first_row * matrix.row_stride_bytes;
+  if (part.scales) part.scales += first_row * matrix.scale_row_stride_bytes;
+  release(part);
+}
+
 }  // namespace gauntlet::model

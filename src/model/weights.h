@@ -91,6 +91,8 @@ struct ModelWeights {
 
   /// Lets the pages of a matrix go after it was copied into another layout.
   void release(const Matrix& matrix) const;
+  /// The same for some of its rows.
+  void release(const Matrix& matrix, std::int64_t first_row, std::int64_t rows) const;
 };
 
 /// A folder with config.json and safetensors (one file, or shards with an index; Hugging Face's

@@ -156,5 +156,30 @@ TEST(ModelWeights, release_covers_exactly_what_a_view_spans) {
                                              std::pair(at, 160u), std::pair(at + 500, 10u)));
 }
 
+TEST(ModelWeights, release_of_some_rows_leaves_the_others) {
+  const auto storage = std::make_shared<RecordingStorage>();
+  const ModelWeights weights{.storage = storage};
+  const std::vector<std::byte> memory(1000);
+  const std::byte* at = memory.data();
+  const Matrix dense{.type = WeightType::bf16,
+                     .rows = 9,
+                     .cols = 5,
+                     .data = at,
+                     .row_stride_bytes = 20,
+                     .col_stride_bytes = 2};
+  weights.release(dense, 2, 3);
+  const Matrix blocks{.type = WeightType::mxfp4,
+                      .rows = 9,
+                      .cols = 64,
+                      .data = at,
+                      .row_stride_bytes = 32,
+                      .scales = at + 500,
+                      .scale_row_stride_bytes = 2};
+  weights.release(blocks, 4, 2);
+  weights.release({.rows = 9, .cols = 5, .random_key = 1}, 2, 3);
+  EXPECT_THAT(storage->released, ElementsAre(std::pair(at + 40, 50u), std::pair(at + 128, 64u),
+                                             std::pair(at + 508, 4u)));
+}
+
 }  // namespace
 }  // namespace gauntlet::model

@@ -19,6 +19,8 @@ using model::Matrix;
 using model::WeightType;
 
 constexpr std::int64_t kAlignment = 64;
+/// Pages of a source are given back in portions: a whole output head would be resident twice.
+constexpr std::int64_t kReleaseBytes = 16 << 20;
 
 struct RowSource {
   const Matrix* matrix;
@@ -30,7 +32,13 @@ struct Job {
   std::function<RowSource(std::int64_t)> source;
   std::vector<const Matrix*> sources;  // that are not needed afterwards
   std::int64_t offset = 0;
-  Screen* screen = nullptr;  // whose norms come with the rows
+  Screen* screen = nullptr;  // made of the same rows
+  std::int64_t screen_offset = 0;
+
+  /// Rows are packed in the order in which their only source has them, each in one piece.
+  bool is_in_order() const {
+    return sources.size() == 1 && sources[0]->row_stride_bytes > sources[0]->col_stride_bytes;
+  }
 };
 
 PackedFormat format_of(WeightType type, ExpertWeightsKind kind) {
@@ -57,8 +65,12 @@ class GroupPacker {
       : floats_(cols), halves_(cols), nibbles_(cols / 2 + 1), scales_(cols / kBlock + 1) {}
 
   void pack(const Job& job, std::int64_t group, std::uint8_t* base) {
-    const PackedMatrix& target = *job.target;
-    std::uint8_t* data = base + job.offset;
+    pack(job, *job.target, group, base + job.offset);
+    if (job.screen) pack(job, job.screen->weights, group, base + job.screen_offset);
+  }
+
+ private:
+  void pack(const Job& job, const PackedMatrix& target, std::int64_t group, std::uint8_t* data) {
     std::uint8_t* scale_data = data + target.num_groups() * target.group_bytes();
     const std::int64_t first = group * kGroupRows;
     for (int lane = 0; lane < kGroupRows && first + lane < target.rows; ++lane) {
@@ -88,7 +100,6 @@ class GroupPacker {
     }
   }
 
- private:
   void read_bf16(const RowSource& from) {
     if (from.matrix->type == WeightType::bf16) {
       from.matrix->read_row_bf16(from.row, halves_.data());
@@ -132,17 +143,16 @@ class Packer {
     bytes_ += aligned(target.bytes());
   }
 
-  /// Before the matrix itself is planned, whose job lets the source go.
-  void plan_screen(Screen& screen, const Matrix& matrix) {
-    screen.weights = {.format = PackedFormat::int8, .rows = matrix.rows, .cols = matrix.cols};
+  /// Of the matrix that was planned last.
+  void plan_screen(Screen& screen) {
+    Job& job = jobs_.back();
+    screen.weights = {
+        .format = PackedFormat::int8, .rows = job.target->rows, .cols = job.target->cols};
     const auto rows = static_cast<std::size_t>(screen.weights.num_groups() * kGroupRows);
     screen.residual_norms.resize(rows);
     screen.norms.resize(rows);
-    jobs_.push_back({.target = &screen.weights,
-                     .source = [&matrix](std::int64_t row) { return RowSource{&matrix, row}; },
-                     .sources = {},
-                     .offset = bytes_,
-                     .screen = &screen});
+    job.screen = &screen;
+    job.screen_offset = bytes_;
     bytes_ += aligned(screen.weights.bytes());
   }
 
@@ -155,19 +165,30 @@ class Packer {
         GroupPacker packer(job.target->cols);
         const Share share =
             share_of(job.target->num_groups(), kernels::cpu::kTileGroups, worker, threads.size());
+        std::int64_t released = share.begin;
         for (std::int64_t group = share.begin; group < share.end; ++group) {
           packer.pack(job, group, base);
+          const std::int64_t rows = (group - released) * kGroupRows;
+          if (!job.is_in_order() || rows * job.sources[0]->row_bytes() < kReleaseBytes) continue;
+          weights_.release(*job.sources[0], released * kGroupRows, rows);
+          released = group;
         }
       });
-      job.target->data = base + job.offset;
-      job.target->scales = base + job.offset + job.target->num_groups() * job.target->group_bytes();
+      done += place(*job.target, base + job.offset);
+      if (job.screen) done += place(job.screen->weights, base + job.screen_offset);
       for (const Matrix* source : job.sources) weights_.release(*source);
-      done += job.target->bytes();
       if (progress) progress(static_cast<double>(done) / static_cast<double>(bytes_));
     }
   }
 
  private:
+  /// The bytes that it takes.
+  static std::int64_t place(PackedMatrix& matrix, const std::uint8_t* data) {
+    matrix.data = data;
+    matrix.scales = data + matrix.num_groups() * matrix.group_bytes();
+    return matrix.bytes();
+  }
+
   const model::ModelWeights& weights_;
   const Plan& plan_;
   std::vector<Job> jobs_;
@@ -237,8 +258,8 @@ Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan&
     to.mlp_norm = padded(from.mlp_norm);
     to.router_bias = padded(from.router_bias);
   }
-  if (plan.head == HeadKind::screened) packer.plan_screen(model.screen, weights.lm_head);
   packer.plan_matrix(model.lm_head, weights.lm_head);
+  if (plan.head == HeadKind::screened) packer.plan_screen(model.screen);
   model.final_norm = padded(weights.final_norm);
   packer.run(model, threads, progress);
   for (const float norm : model.screen.norms) {
