@@ -8,6 +8,7 @@
 #include "engine/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
 #include "server/api.h"
+#include "server/grammar_constraints.h"
 
 namespace gauntlet::tests {
 
@@ -64,10 +65,12 @@ class Served final : public server::Handler {
   engine::FakeExecutor executor_{config(), 256, 200};
   engine::Service service_{executor_, {.scheduler = {.max_running = 8, .max_queue = 24}}};
   server::ServerMetrics metrics_;
-  server::Api api_{{.model = {.name = "tiny", .vocab = config().vocab}},
-                   service_,
-                   engine::tiny_tokenizer(),
-                   metrics_};
+  server::GrammarConstraints constraints_{engine::tiny_tokenizer(), config()};
+  server::Api api_{
+      {.model = {.name = "tiny", .vocab = config().vocab}, .constraints = &constraints_},
+      service_,
+      engine::tiny_tokenizer(),
+      metrics_};
 };
 
 }  // namespace gauntlet::tests
