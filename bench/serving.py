@@ -26,10 +26,10 @@ CPU = {
     "chunked_prefill": {
         "off": ["--chunked-prefill", "off", "--max-batch-tokens", "2048"],
         "on": ["--chunked-prefill", "on", "--max-batch-tokens", "256"],
-        # A stream of 256 tokens sees a prompt arrive for each of the 31 others: at 12% of its
-        # steps, so that the 95th percentile is of those.
-        "load": ["--concurrency", "32", "--requests", "160", "--warmup", "32", "--prompt-tokens",
-                 "uniform:1024..1536", "--output-tokens", "uniform:192..320", "--temperature", "0"],
+        # A stream sees a prompt arrive whenever one of the 31 others ends: at 12% of its steps
+        # once lengths have spread them, so that the 95th percentile is of those.
+        "load": ["--concurrency", "32", "--requests", "224", "--warmup", "96", "--prompt-tokens",
+                 "uniform:1024..1536", "--output-tokens", "uniform:32..480", "--temperature", "0"],
         "figure": "itl_p95", "better": "lower"},
     "prefix_cache": {
         "off": ["--prefix-cache", "off"],

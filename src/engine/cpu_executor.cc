@@ -6,12 +6,16 @@
 #include <optional>
 
 #include "core/check.h"
+#include "core/machine.h"
 #include "engine/cpu/layers.h"
 #include "engine/cpu/screened_head.h"
 #include "engine/cpu/split.h"
 
 namespace gauntlet::engine {
 namespace {
+
+/// Of the machine's memory: a system grants what is not touched yet.
+constexpr std::int64_t kMemoryShareOfKv = 4;
 
 /// Rows of logits computed together: enough to reuse each weight, few enough to keep in memory
 /// for a vocabulary of 200,000.
@@ -275,6 +279,16 @@ class CpuExecutor final : public Executor {
 
 }  // namespace
 
+std::int64_t default_positions(const model::ModelConfig& shape, KvType kv,
+                               std::int64_t max_sequences, std::int64_t memory_bytes) {
+  const std::int64_t full_layers = std::ranges::count(shape.attention, model::AttentionSpan::full);
+  const std::int64_t element_bytes = kv == KvType::f32 ? 4 : 2;
+  const std::int64_t position_bytes =
+      std::max<std::int64_t>(1, full_layers * 2 * shape.kv_width() * element_bytes);
+  return std::clamp(memory_bytes / position_bytes, shape.max_positions,
+                    shape.max_positions * std::max<std::int64_t>(1, max_sequences));
+}
+
 Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights& weights,
                                                       const CpuExecutorConfig& config) {
   auto plan = resolve(config.options);
@@ -285,7 +299,11 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
   if (!packed) return packed.error();
   plan->screen_bytes = packed->screen.bytes();
   const model::ModelConfig& shape = weights.config;
-  const std::int64_t tokens = config.max_tokens > 0 ? config.max_tokens : shape.max_positions;
+  const std::int64_t tokens =
+      config.max_tokens > 0
+          ? config.max_tokens
+          : default_positions(shape, plan->kv, config.max_sequences,
+                              read_machine(false).cpu.memory_bytes / kMemoryShareOfKv);
   const auto pages = [](std::int64_t positions) {
     return (positions + kernels::cpu::kPageTokens - 1) / kernels::cpu::kPageTokens;
   };
