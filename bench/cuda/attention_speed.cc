@@ -56,7 +56,7 @@ void time_decode(const Bench& bench, const bench::Shape& shape, int pages_per_sp
   const Buffer partials(static_cast<std::int64_t>(decode_partial_bytes(decode, pages)));
   const Buffer arrived(std::int64_t{shape.sequences} * kKvHeads * 4);
   Kernel kernel = kernel_of("decode_attention", work);
-  kernel.launches = 2 * work.num_layers();
+  kernel.launches = work.num_layers();
   kernel.launch = [&](int i, const Launch& how) {
     decode_attention(work.layer(i),
                      {.pages_per_split = pages,

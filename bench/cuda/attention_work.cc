@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -18,7 +19,6 @@ using namespace kernels::cuda;
 constexpr float kScale = 1.0f / 64;
 constexpr float kSink = 0.5f;
 constexpr std::int64_t kPatternBytes = std::int64_t{1} << 20;
-constexpr int kMostLayers = 64;
 
 /// bf16 numbers of about one, or any fp8 numbers but NaN.
 std::vector<std::uint8_t> random_elements(KvFormat format, std::uint64_t seed) {
@@ -61,17 +61,19 @@ std::string Shape::text() const {
 AttentionWork::AttentionWork(const Shape& shape)
     : shape_(shape),
       pages_((shape.context + shape.queries + kPageTokens - 1) / kPageTokens),
-      rows_(std::int64_t{shape.sequences} * pages_ * kKvHeads * kPageTokens),
+      first_page_(shape.window > 0 ? std::max(0, shape.context + 1 - shape.window) / kPageTokens
+                                   : 0),
+      rows_(std::int64_t{num_pages()} * kKvHeads * kPageTokens),
       layer_bytes_(rows_ * row_bytes(shape.format)),
-      layers_(static_cast<int>(
-          std::clamp<std::int64_t>(kColdBytes / (2 * layer_bytes_) + 1, 2, kMostLayers))),
+      layers_(rotation(2 * layer_bytes_)),
       table_(shuffled_pages()),
       k_pattern_(random_elements(shape.format, 1)),
       v_pattern_(random_elements(shape.format, 2)),
       q_pattern_(random_bf16(kPatternBytes / 2, 3, 2)),
       k_(layer_bytes_ * layers_, k_pattern_),
       v_(layer_bytes_ * layers_, v_pattern_),
-      scales_(std::vector<float>(static_cast<std::size_t>(rows_), kScale)),
+      k_scales_(rows_ * 4, std::vector<float>{kScale}),
+      v_scales_(rows_ * 4, std::vector<float>{kScale}),
       sinks_(std::vector<float>(kHeads, kSink)),
       q_(std::int64_t{shape.tokens()} * kHeads * kHeadDim * 2, q_pattern_),
       out_(std::int64_t{shape.tokens()} * kHeads * kHeadDim * 2),
@@ -81,11 +83,18 @@ AttentionWork::AttentionWork(const Shape& shape)
       device_table_(table_) {}
 
 std::vector<std::int32_t> AttentionWork::shuffled_pages() const {
-  std::vector<std::int32_t> all;
-  for (int i = 0; i < shape_.sequences * pages_; ++i) all.push_back(i);
+  std::vector<std::int32_t> order(static_cast<std::size_t>(num_pages()));
+  std::iota(order.begin(), order.end(), 0);
   Random random(7);
-  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.next_below(i)]);
-  return all;
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[random.next_below(i)]);
+  }
+  std::vector<std::int32_t> table;
+  for (std::size_t next = 0; next < order.size();) {
+    const bool held = static_cast<int>(table.size()) % pages_ >= first_page_;
+    table.push_back(held ? order[next++] : -1);
+  }
+  return table;
 }
 
 Attention AttentionWork::layer(int i) const {
@@ -96,9 +105,9 @@ Attention AttentionWork::layer(int i) const {
           .cache = {.format = shape_.format,
                     .k = k_.as<void>(offset),
                     .v = v_.as<void>(offset),
-                    .k_scale = scales_.as<float>(),
-                    .v_scale = scales_.as<float>(),
-                    .num_pages = shape_.sequences * pages_,
+                    .k_scale = k_scales_.as<float>(),
+                    .v_scale = v_scales_.as<float>(),
+                    .num_pages = num_pages(),
                     .num_kv_heads = kKvHeads},
           .batch = {.num_sequences = shape_.sequences,
                     .num_tokens = shape_.tokens(),
@@ -167,7 +176,8 @@ void AttentionWork::verify(int token, int head, const std::vector<std::uint16_t>
   for (std::int64_t d = first; d < first + kHeadDim; ++d) {
     q.push_back(bf16_float(q_pattern_[static_cast<std::size_t>(d) % q_pattern_.size()]) / 8.0);
   }
-  for (int position = 0; position < seen; ++position) {
+  const int first_held = std::min(first_page_ * kPageTokens, seen);
+  for (int position = first_held; position < seen; ++position) {
     const std::int64_t row =
         kv_row(kKvHeads, page_of(sequence, position), kv_head, position % kPageTokens);
     const auto key = cached_row(k_pattern_, row), value = cached_row(v_pattern_, row);

@@ -51,19 +51,22 @@ class AttentionWork {
   }
 
  private:
+  int num_pages() const { return shape_.sequences * (pages_ - first_page_); }
   std::vector<std::int32_t> shuffled_pages() const;
   std::vector<double> cached_row(const std::vector<std::uint8_t>& pattern, std::int64_t row) const;
   void verify(int token, int head, const std::vector<std::uint16_t>& got) const;
 
   Shape shape_;
   int pages_;          // of a sequence
+  int first_page_;     // that a query sees; those before it are not held
   std::int64_t rows_;  // of a layer
   std::int64_t layer_bytes_;
   int layers_;
   std::vector<std::int32_t> table_;
   std::vector<std::uint8_t> k_pattern_, v_pattern_;
   std::vector<std::uint16_t> q_pattern_;
-  Buffer k_, v_, scales_, sinks_, q_, out_, first_, context_, token_sequence_, device_table_;
+  Buffer k_, v_, k_scales_, v_scales_, sinks_, q_, out_, first_, context_, token_sequence_,
+      device_table_;
 };
 
 }  // namespace gauntlet::bench

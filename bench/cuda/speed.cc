@@ -154,7 +154,7 @@ Bench::Bench(std::string_view gpu) : evictor_(kColdBytes), sink_(16) {
   fmt::print("{}: a plain copy moves {:.2f} TB/s; a launch of nothing takes {:.2f} us\n", gpu,
              copy_bytes_per_us_ * 1e-6, nothing_us_);
   fmt::print("{:<22} {:<34} {:>10} {:>6} {:>10} {:>6}  {:>13} {:>8}\n", "kernel", "shape", "us",
-             "spread", "MB", "TB/s", "of the copy", "TFLOP/s");
+             "spread", "kB", "TB/s", "of the copy", "TFLOP/s");
 }
 
 Timed Bench::time(int launches, const std::function<void(int, const Launch&)>& launch) const {
@@ -187,8 +187,8 @@ Timed Bench::report(const Kernel& kernel) const {
   const std::string flops =
       kernel.flop > 0 ? fmt::format("{:.1f}", kernel.flop / timed.us * 1e-6) : "";
   std::string row =
-      fmt::format("{:<22} {:<34} {:>10.2f} {:>5.1f}% {:>10.3f} {:>6.3f}  {:>13} {:>8} {}",
-                  kernel.name, kernel.shape, timed.us, 100 * timed.spread, kernel.bytes * 1e-6,
+      fmt::format("{:<22} {:<34} {:>10.2f} {:>5.1f}% {:>10.1f} {:>6.3f}  {:>13} {:>8} {}",
+                  kernel.name, kernel.shape, timed.us, 100 * timed.spread, kernel.bytes * 1e-3,
                   kernel.bytes / timed.us * 1e-6, share, flops, kernel.remark);
   row.erase(row.find_last_not_of(' ') + 1);
   fmt::print("{}\n", row);
