@@ -23,7 +23,7 @@ constexpr float kBias = 0.25f;
 /// Scales of 2^-15 to 1.
 std::vector<std::uint8_t> scale_bytes() {
   std::vector<std::uint8_t> bytes;
-  for (const std::uint16_t bits : random_bits(WeightFormat::mxfp4)) {
+  for (const std::uint16_t bits : random_bits(WeightFormat::mxfp4, 5)) {
     bytes.push_back(static_cast<std::uint8_t>((bits & 0x0F) | 0x70));
   }
   return bytes;
@@ -36,8 +36,8 @@ class PlainCase {
         shape_{.format = work.format, .rows = work.rows, .cols = work.cols},
         matrices_(std::max(1, work.num_experts)),
         copies_(rotation(shape_.data_bytes() * matrices_)),
-        bits_(random_bits(work.format)),
-        x_bits_(random_bits(WeightFormat::bf16)),
+        bits_(random_bits(work.format, 3)),
+        x_bits_(random_bits(WeightFormat::bf16, 4)),
         scale_bytes_(scale_bytes()),
         first_slot_(deal(work.columns, work.num_experts)),
         data_(shape_.data_bytes() * matrices_ * copies_, bits_),

@@ -28,8 +28,8 @@ class ProductCase {
         experts_(std::max(1, work.num_experts)),
         launch_bytes_(shape_.bytes() * experts_),
         copies_(rotation(launch_bytes_)),
-        weight_bits_(random_bits(work.format)),
-        x_bits_(random_bits(WeightFormat::bf16)),
+        weight_bits_(random_bits(work.format, 3)),
+        x_bits_(random_bits(WeightFormat::bf16, 4)),
         first_slot_(deal(work.columns, work.num_experts)),
         weights_(launch_bytes_ * copies_, weight_bits_),
         x_(work.columns * x_stride() * 2, x_bits_),
@@ -151,9 +151,9 @@ class ProductCase {
 
 }  // namespace
 
-std::vector<std::uint16_t> random_bits(WeightFormat format) {
+std::vector<std::uint16_t> random_bits(WeightFormat format, std::uint64_t seed) {
   std::vector<std::uint16_t> pattern(1 << 20);
-  const Random random(3);
+  const Random random(seed);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const auto bits = random.bits(i);
     pattern[i] = static_cast<std::uint16_t>(

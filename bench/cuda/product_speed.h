@@ -30,7 +30,7 @@ struct Work {
 
 /// Random and finite, read as bf16 numbers or as FP4 with scales: power depends on the bits that
 /// toggle.
-std::vector<std::uint16_t> random_bits(WeightFormat format);
+std::vector<std::uint16_t> random_bits(WeightFormat format, std::uint64_t seed);
 
 /// The first slot of each expert: each column goes to a random one. One of all without experts.
 std::vector<std::int32_t> deal(std::int64_t columns, int num_experts);

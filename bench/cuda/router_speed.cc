@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "bench/cuda/speed.h"
@@ -150,8 +151,9 @@ class Routing {
     const auto chosen = chosen_.first(), first = first_slot_.first(), row = slot_row_.first();
     std::vector<std::int32_t> order(chosen.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(
-        order, {}, [&](std::int32_t pick) { return chosen[static_cast<std::size_t>(pick)]; });
+    std::ranges::sort(order, {}, [&](std::int32_t pick) {
+      return std::pair(chosen[static_cast<std::size_t>(pick)], pick);
+    });
     check(row == order, "deal: slots are not in the order of experts, then tokens");
     for (int e = 0; e <= kExperts; ++e) {
       expect_near("deal: the first slot of an expert", first[static_cast<std::size_t>(e)],

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "bench/cuda/speed.h"
@@ -84,7 +85,7 @@ void verify_draw(const float* row, const DrawParams& how, std::int32_t token) {
   check(token >= 0 && token < kVocab, "sample: the token does not exist");
   std::vector<std::int32_t> ids(static_cast<std::size_t>(kVocab));
   std::iota(ids.begin(), ids.end(), 0);
-  std::ranges::stable_sort(ids, [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
+  std::ranges::sort(ids, {}, [&](std::int32_t id) { return std::pair(-row[id], id); });
   if (how.top_k > 0) ids.resize(static_cast<std::size_t>(how.top_k));
   std::vector<double> weights(static_cast<std::size_t>(kVocab), 0);
   double total = 0;
