@@ -152,6 +152,7 @@ Expected<std::vector<std::int32_t>> text_of(const Options& options, const OpenMo
 
 int analyze(const Options& options, const Context& context) {
   if (!options.compared.empty()) return compare(options);
+  const auto start = std::chrono::steady_clock::now();
   const std::string id = lab::make_run_id(std::chrono::system_clock::now());
   const auto folder = folder_of(options, id);
   if (!folder) return report_error(folder.error());
@@ -192,6 +193,7 @@ int analyze(const Options& options, const Context& context) {
                 .sizes = study::sizes_for(depth, *backend, model->weights.config,
                                           options.budget_seconds)},
       .profile = options.profile,
+      .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
       .progress = [&](const study::StudyProgress& p) {
         line.show(fmt::format("[{}/{}] {}  about {} left", p.done + 1, p.all, p.what,
                               format_duration_ns(1e9 * std::max(p.left_s, 1.0))));

@@ -91,9 +91,12 @@ TEST_P(Ladders, plan_a_cell_once) {
   const auto cells = plan_cells(ladder, sizes_for(Depth::full, GetParam(), model, 0),
                                 lab::ProfileLevel::deep_dive);
   OptionIds keys;
+  Rank rank = Rank::layers;
   for (const Cell& cell : cells) {
     EXPECT_TRUE(keys.insert(cell.key).second) << cell.key;
-    EXPECT_GT(cell.seconds, 0) << cell.key;
+    EXPECT_GT(cell.pace.setup_s, 0) << cell.key;
+    EXPECT_GE(cell.pace.rank, rank) << cell.key << " comes after what matters less";
+    rank = cell.pace.rank;
   }
   for (const Option& option : ladder.options) {
     EXPECT_TRUE(keys.contains(keys::without(option.id))) << option.id;

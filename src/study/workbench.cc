@@ -32,6 +32,10 @@ Expected<std::shared_ptr<engine::Executor>> Workbench::executor(const OptionIds&
   }
   while (kept_.size() >= kMostKept) kept_.pop_back();
   auto made = make(ladder().stack(wanted), room);
+  if (!made && !kept_.empty()) {
+    kept_.clear();  // another stack's memory may be all that is missing
+    made = make(ladder().stack(wanted), room);
+  }
   if (!made) return made.error();
   kept_.push_front({wanted, room, std::move(*made)});
   return kept_.front().executor;
