@@ -198,12 +198,16 @@ int analyze(const Options& options, const Context& context) {
         line.show(fmt::format("[{}/{}] {}  about {} left", p.done + 1, p.all, p.what,
                               format_duration_ns(1e9 * std::max(p.left_s, 1.0))));
       }};
+  const auto energy =
+      gpu ? EnergyMeter::of_gpu(machine.gpus.front().uuid) : EnergyMeter::of_cpu(SystemFiles());
   study::Workbench bench({.weights = model->weights,
                           .text = std::move(*text),
                           .ladder = ladder,
                           .ceilings = ceilings,
                           .cpu = machine.cpu,
                           .gpu_memory = options.engine.gpu_memory,
+                          .energy = energy ? &*energy : nullptr,
+                          .no_energy = energy ? "" : energy.error().message,
                           .cancel = &interrupted});
   fmt::print(stderr, "{} on {}: about {}\n", model->weights.config.name,
              gpu ? machine.gpus.front().name : machine.cpu.model,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "study/energy_use.h"
 #include "study/measurements.h"
 #include "study/truth.h"
 
@@ -13,6 +14,7 @@ namespace keys {
 
 std::string verify(int layer) { return fmt::format("verify/{}", layer); }
 std::string layer(int layer) { return fmt::format("layer/{}", layer); }
+std::string energy(int layer) { return fmt::format("energy/{}", layer); }
 std::string without(const std::string& option) { return "without/" + option; }
 std::string batch(std::int64_t batch) { return fmt::format("batch/{}", batch); }
 std::string context(std::int64_t context, std::int64_t batch) {
@@ -38,7 +40,7 @@ constexpr double kLayerWeight = 3, kWithoutWeight = 1.5, kTotalWeight = 2, kServ
 // right among themselves, and scaled by what the first ones took.
 constexpr double kVerifyS = 1.5, kDuelS = 1, kServeS = 1, kSaturationS = 1.5, kTimeS = 0.5,
                  kRouterS = 1, kCountersS = 3, kPointS = 0.1, kPrecisionS = 1, kLoadS = 0.2,
-                 kContextTokenS = 5e-5;
+                 kContextTokenS = 5e-5, kEnergyS = 2;
 
 /// A layer's duel and an option's are the same to the clock.
 PacedCell duel_pace(Rank rank, double weight, double stack_s) {
@@ -55,6 +57,12 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
                    {"verify", Rank::layers, 0, kVerifyS + sizes.stack_seconds},
                    [=](Workbench& bench, const Journal& journal, double) {
                      return measure_truth(bench, journal, sizes, truth);
+                   }});
+  cells.push_back({keys::energy(layer),
+                   name + ": energy",
+                   {"energy", Rank::layers, 0, kEnergyS},
+                   [=](Workbench& bench, const Journal&, double) {
+                     return measure_energy(bench, sizes, layer);
                    }});
   if (layer == 0) return;
   const Sides sides{ladder.up_to(layer_before(ladder, layer)), ladder.up_to(layer)};

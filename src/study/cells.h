@@ -29,6 +29,7 @@ std::vector<Cell> plan_cells(const Ladder& ladder, const Sizes& sizes, lab::Prof
 namespace keys {
 std::string verify(int layer);
 std::string layer(int layer);
+std::string energy(int layer);
 std::string without(const std::string& option);
 std::string batch(std::int64_t batch);
 std::string context(std::int64_t context, std::int64_t batch);

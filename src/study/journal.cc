@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,12 @@ Expected<Journal> Journal::resume(const std::filesystem::path& path, const json&
 json Journal::at(const std::string& key) const {
   const auto found = cells_.find(key);
   return found == cells_.end() ? json() : json::parse(found->second);
+}
+
+std::size_t Journal::num_gaps(const std::string& reason) const {
+  const std::string gap = json{{"gap", reason}}.dump();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cells_, [&](const auto& cell) { return cell.second == gap; }));
 }
 
 Expected<void> Journal::append(const std::string& key, const json& value, double seconds) {

@@ -27,6 +27,8 @@ class Journal {
   /// Null where the cell was not measured.
   nlohmann::json at(const std::string& key) const;
   std::size_t num_cells() const { return cells_.size(); }
+  /// Cells that were not measured for this reason.
+  std::size_t num_gaps(const std::string& reason) const;
   std::int64_t started_at() const { return started_at_; }
   /// That all cells took.
   double seconds() const { return seconds_; }

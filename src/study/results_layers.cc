@@ -146,6 +146,7 @@ json layer_to_json(const StudyFacts& facts, const Journal& journal, int layer) {
   if (!ladder.layers[layer].absent.empty()) return entry;
   entry["stage"] = ladder.stage_of(layer) == Stage::engine ? "engine" : "serving";
   entry["verification"] = verification(facts, journal, layer);
+  entry["energy"] = journal.at(keys::energy(layer));
   entry["kv_bytes_per_position"] = kv_bytes(facts.model, ladder.stack(ladder.up_to(layer)));
   const json duel = layer == 0 ? duel_above(facts, journal, layer) : journal.at(keys::layer(layer));
   if (duel.is_object() && duel.contains("gap")) entry["gap"] = duel.at("gap");
@@ -214,7 +215,7 @@ json leave_one_out_to_json(const StudyFacts& facts, const Journal& journal, cons
         if (other->id != option.id) company.others.push_back(other->id);
       }
       const SignCheck sign = check_sign(company);
-      entry["agrees"] = sign.agrees;
+      entry["sign"] = name_of(sign.sign);
       entry["sentence"] = sign.sentence;
     }
     list.push_back(std::move(entry));

@@ -37,9 +37,6 @@ struct StudyEnd {
   std::filesystem::path folder;
 };
 
-/// Why a cell has no figure where a study's time came to its end before it.
-inline constexpr const char* kLeftOut = "left out: the time of a quick study was used up";
-
 /// Seconds that the cells will take, as far as can be told before the first.
 double estimated_seconds(const StudyConfig& config);
 

@@ -21,6 +21,12 @@ Limits Workbench::limits(const engine::Executor& executor) const {
   return config_.ceilings ? limits_of(*config_.ceilings, config_.cpu, executor) : Limits{};
 }
 
+Expected<const EnergyMeter*> Workbench::energy() const {
+  if (config_.energy != nullptr) return config_.energy;
+  const std::string why = config_.no_energy.empty() ? "" : ": " + config_.no_energy;
+  return Error{"not told by this machine" + why};
+}
+
 Expected<std::shared_ptr<engine::Executor>> Workbench::executor(const OptionIds& on,
                                                                 const Room& room) {
   const OptionIds wanted = executor_options(ladder(), on);
