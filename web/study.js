@@ -41,9 +41,12 @@ function header() {
         format.utc(study.started_at),
         `commit ${study.build.commit}`,
         `${study.depth} study`,
-        `${cells.measured} of ${cells.planned} cells measured`,
+        `${cells.measured - cells.left_out} of ${cells.planned} cells measured`,
+        cells.left_out ? `${cells.left_out} left out for lack of time` : null,
         `${model.layers} layers, ${model.experts} experts, ${model.experts_per_token} per token, ${model.weights === "random" ? "random weights" : "trained weights"}`,
-      ].join(" · "),
+      ]
+        .filter(Boolean)
+        .join(" · "),
     ),
     el(
       "div",
@@ -69,7 +72,7 @@ function header() {
         ? card(
             `${verified} / ${judged.length}`,
             "",
-            "layers verified: the same tokens, or perplexity within its bound",
+            "layers verified: the same tokens, the same choices by the same experts, or perplexity within its bound",
           )
         : null,
     ),
@@ -210,7 +213,7 @@ function machineSection() {
       [
         ["Command", study.command_line],
         ["CPU", `${cpu.model}, ${cpu.cores} cores, ${cpu.simd.join(" ")}`],
-        ["GPU", gpus.map((g) => g.name).join(", ") || `none: ${study.machine.no_gpu_reason}`],
+        ["GPU", gpus.map((g) => g.name).join(", ") || study.machine.no_gpu_reason || "not used"],
         ["System", `${study.machine.os}, ${study.machine.kernel}`],
         [
           "Gauntlet",

@@ -139,7 +139,7 @@ function energyNote() {
   const told = study.layers.find((layer) => measured(layer.energy));
   if (told) return el("p", {class: "note"}, `Energy per token: ${told.energy.source}.`);
   const gap = study.layers.find((layer) => layer.energy?.gap)?.energy.gap;
-  return gap ? el("p", {class: "note gap-note"}, `Energy per token: ${gap}.`) : null;
+  return gap ? el("p", {class: "note"}, `Energy per token: ${gap}.`) : null;
 }
 
 function layerTable() {
@@ -191,7 +191,7 @@ function truthTable() {
       el("td", {class: `text${failed ? " bad" : ""}`}, failed ? "✕ not verified" : (by[truth.by] ?? "gap")),
       el(
         "td",
-        {class: `text wide${failed ? " bad" : ""}`},
+        {class: `text${failed ? " bad" : ""}`},
         truth.sentence ?? truth.gap,
         truth.not_covered ? el("div", {class: "muted"}, truth.not_covered) : null,
       ),

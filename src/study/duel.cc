@@ -47,9 +47,12 @@ class Side {
     forks_ = std::move(*forks);
     return {};
   }
+  /// A decode is measured as it goes on: the step before is not timed, as the other side had the
+  /// caches until then.
   Expected<SpeedSample> sample(const Workload& workload) {
-    return workload.test.kind == SpeedKind::prefill ? prompts_.measure()
-                                                    : forks_->sample(workload.test.tokens);
+    if (workload.test.kind == SpeedKind::prefill) return prompts_.measure();
+    if (const auto warm = forks_->step_ms(); !warm) return warm.error();
+    return forks_->sample(workload.test.tokens);
   }
   void close() { forks_.reset(); }
 
@@ -78,11 +81,9 @@ Expected<void> choose_tokens(Side& a, Side& b, Workload& workload, double second
   if (auto ready = open(a, b, workload); !ready) return ready;
   double slowest = 0;
   for (Side* side : {&a, &b}) {
-    for (int i = 0; i < (decodes ? 2 : 1); ++i) {
-      const auto sample = side->sample(workload);
-      if (!sample) return sample.error();
-      if (i > 0) slowest = std::max(slowest, sample->seconds);
-    }
+    const auto sample = side->sample(workload);
+    if (!sample) return sample.error();
+    slowest = std::max(slowest, sample->seconds);
     side->close();
   }
   if (!decodes) return {};

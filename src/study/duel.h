@@ -18,8 +18,9 @@ struct Workload {
 };
 
 inline constexpr std::int64_t kMostDecodeTokens = 32;  // of one sample
-/// Tokens that a fork of a context gets at most: one that nobody times, and two samples.
-inline constexpr std::int64_t kForkTokens = 1 + 2 * kMostDecodeTokens;
+/// Tokens that a fork of a context gets at most: one that nobody times, and two samples, each after
+/// another such one.
+inline constexpr std::int64_t kForkTokens = 1 + 2 * (1 + kMostDecodeTokens);
 
 struct DuelBudget {
   double seconds = 5;

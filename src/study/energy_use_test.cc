@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "study/fake_bench.h"
+#include "study/small_bench.h"
 
 namespace gauntlet::study {
 namespace {
@@ -20,37 +21,16 @@ TEST(EnergyUse, is_not_told_where_there_is_no_meter) {
 
 /// A machine that uses a joule whenever somebody looks.
 TEST(EnergyUse, is_given_per_token_of_each_batch) {
-  const auto weights = model::random_model({.name = "small",
-                                            .num_layers = 1,
-                                            .hidden = 64,
-                                            .intermediate = 64,
-                                            .num_heads = 2,
-                                            .num_kv_heads = 1,
-                                            .head_dim = 32,
-                                            .num_experts = 4,
-                                            .experts_per_token = 2,
-                                            .vocab = 128,
-                                            .max_positions = 512,
-                                            .sliding_window = 32,
-                                            .attention = model::alternating_attention(1)},
-                                           1);
   double joules = 0;
   const EnergyMeter meter("a test", [&]() -> Expected<double> { return joules += 1; });
-  Workbench bench({.weights = weights,
-                   .text = std::vector<std::int32_t>(4096, 7),
-                   .ladder = ladder_for(engine::Backend::cpu),
-                   .ceilings = {},
-                   .cpu = {},
-                   .energy = &meter});
-  Sizes sizes = sizes_for(Depth::quick, engine::Backend::cpu, weights.config, 1);
-  sizes.most_sequences = 2;
-  const auto told = measure_energy(bench, sizes, 0);
+  SmallBench small(&meter);
+  const auto told = measure_energy(small.bench, small.sizes(), 0);
   ASSERT_TRUE(told) << told.error().message;
   EXPECT_EQ(told->at("source"), "a test");
   ASSERT_EQ(told->at("points").size(), 2u);
   for (const auto& point : told->at("points")) {
-    const double tokens = 65 * point.at("batch").get<double>();
-    EXPECT_DOUBLE_EQ(point.at("joules_per_token"), 1 / tokens) << "one look per repetition";
+    EXPECT_DOUBLE_EQ(point.at("joules_per_token"), 1 / point.at("batch").get<double>())
+        << "one look per step";
   }
 }
 
