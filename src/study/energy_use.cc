@@ -16,7 +16,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// GPUs update their counters every tenth of a second or so.
-constexpr double kStretchS = 0.7;
+constexpr double kStretchS = 0.6;
 
 struct Use {
   double joules = 0;

@@ -34,10 +34,11 @@ std::optional<double> Pace::allot(std::size_t cell) const {
   if (limits_.end_s <= 0) return share;
   const Rank rank = cells_[cell].rank;
   if (rank != Rank::layers && setup_s(cell) + kLeastShare * share > left) return std::nullopt;
-  // Cells that may go without do not keep the others short.
+  // What may go without does not keep the others short; the options must not go without.
+  const Rank last = std::max(rank, Rank::company);
   double free = left, weights = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (ended_[i] || cells_[i].rank > rank) continue;
+    if (ended_[i] || cells_[i].rank > last) continue;
     free -= setup_s(i);
     weights += cells_[i].weight;
   }

@@ -8,7 +8,8 @@
 
 namespace gauntlet::study {
 
-/// In this order cells get time; where it ends, the last go without. Layers never do.
+/// In this order cells get time; where it ends, the last go without. Layers never do, and they
+/// leave time for the options.
 enum class Rank { layers, company, causes, load, sweeps };
 
 /// A cell as the clock sees it.

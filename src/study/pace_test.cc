@@ -33,9 +33,9 @@ TEST(Paces, learn_from_cells_of_a_kind_and_from_all_where_there_are_none) {
 TEST(Paces, leave_out_what_does_not_fit_but_never_a_layer) {
   Pace pace(cells(), {.repeat_s = 60, .end_s = 50});
   pace.finish(0, 2);
-  EXPECT_DOUBLE_EQ(*pace.allot(1), 30);
+  EXPECT_DOUBLE_EQ(*pace.allot(1), (48 - 3) * 3.0 / 5) << "the options get their part";
   pace.finish(1, 46);
-  EXPECT_FALSE(pace.allot(2)) << "sixteen seconds of set-up, and two are left";
+  EXPECT_FALSE(pace.allot(2)) << "nineteen seconds of set-up, and two are left";
   Pace late(cells(), {.repeat_s = 60, .end_s = 50});
   late.spend(100);
   EXPECT_GT(*late.allot(1), 0);
@@ -46,8 +46,9 @@ TEST(Paces, leave_out_what_does_not_fit_but_never_a_layer) {
 TEST(Paces, shorten_repetitions_before_they_leave_a_cell_out) {
   Pace pace(cells(), {.repeat_s = 60, .end_s = 44});
   pace.finish(0, 2);
-  pace.finish(1, 31);
-  const double left = 44 - 33, setups = 2;  // of the two that come before the sweeps
+  const double took = *pace.allot(1) + 1;
+  pace.finish(1, took);
+  const double left = 44 - 2 - took, setups = 2;  // of the two that come before the sweeps
   EXPECT_DOUBLE_EQ(*pace.allot(2), (left - setups) / 2);
 }
 
