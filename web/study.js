@@ -69,11 +69,7 @@ function header() {
         : null,
       best ? card(format.significant(best.tok_s.median), "tok/s", `decoding at batch ${best.batch}`) : null,
       judged.length
-        ? card(
-            `${verified} / ${judged.length}`,
-            "",
-            "layers verified: the same tokens, the same choices by the same experts, or perplexity within its bound",
-          )
+        ? card(`${verified} / ${judged.length}`, "", "layers verified against the one before")
         : null,
     ),
   );

@@ -19,7 +19,9 @@ function rung(layer, speeds, gains) {
   }));
   const ends = dots.map((dot) => dot.at);
   // A number is left out where it would stand on another; the table below has them all.
-  const written = dots.filter((dot, i) => dots.slice(0, i).every((other) => Math.abs(other.at - dot.at) > 9));
+  const written = dots.filter((dot, i) =>
+    dots.slice(0, i).every((other) => Math.abs(other.at - dot.at) > 14),
+  );
   const track = layer.serving
     ? el(
         "div",
@@ -36,7 +38,9 @@ function rung(layer, speeds, gains) {
             })
           : null,
         dots.map((dot) => el("i", {class: `dot ${dot.tint}`, style: {left: `${dot.at}%`}})),
-        written.map((dot) => el("i", {class: "tag-at", style: {left: `${dot.at}%`}}, dot.text)),
+        written.map((dot) =>
+          el("i", {class: "tag-at", style: {left: `${Math.min(94, Math.max(6, dot.at))}%`}}, dot.text),
+        ),
       );
   const truth = layer.verification;
   return el(
