@@ -87,68 +87,6 @@ const findingsSection = () =>
     ),
   );
 
-function rung(layer, speeds, gains) {
-  const what = el(
-    "div",
-    {class: "what"},
-    el("b", {}, `${layer.index} ${layer.name}`),
-    el("small", {}, layer.options.length ? layer.options.join(", ").replaceAll("_", " ") : layer.title),
-  );
-  if (layer.absent) return el("li", {class: "rung absent"}, what, el("div", {class: "why"}, layer.absent));
-  if (layer.gap) return el("li", {class: "rung absent"}, what, el("div", {class: "why gap-note"}, layer.gap));
-  const dots = decodes(layer).map((figure, i) => ({
-    at: speeds.at(figure.tok_s.median),
-    text: format.significant(figure.tok_s.median),
-    tint: TINTS[i],
-  }));
-  const ends = dots.map((dot) => dot.at);
-  // A number is left out where it would stand on another; the table below has them all.
-  const written = dots.filter((dot, i) => dots.slice(0, i).every((other) => Math.abs(other.at - dot.at) > 9));
-  const track = layer.serving
-    ? el(
-        "div",
-        {class: "served"},
-        `serves ${speed(layer.serving.after.tok_s)}, ${speed(layer.serving.before.tok_s)} before`,
-      )
-    : el(
-        "div",
-        {class: "track", "aria-hidden": "true", style: {"--steps": String(speeds.steps)}},
-        dots.length
-          ? el("i", {
-              class: "line",
-              style: {left: `${Math.min(...ends)}%`, width: `${Math.max(...ends) - Math.min(...ends)}%`},
-            })
-          : null,
-        dots.map((dot) => el("i", {class: `dot ${dot.tint}`, style: {left: `${dot.at}%`}})),
-        written.map((dot) => el("i", {class: "tag-at", style: {left: `${dot.at}%`}}, dot.text)),
-      );
-  const truth = layer.verification;
-  return el(
-    "li",
-    {class: `rung g-${layer.gain?.label ?? "no_gain"}`},
-    what,
-    track,
-    layer.gain ? ratioTrack(gains, layer.gain.ratio) : el("div", {class: "track"}),
-    el(
-      "div",
-      {class: "out"},
-      layer.gain
-        ? el(
-            "span",
-            {},
-            el("b", {}, format.ratio(layer.gain.ratio.median)),
-            " ",
-            el("small", {class: "muted"}, format.interval(layer.gain.ratio)),
-          )
-        : el("span", {class: "muted"}, "where it starts"),
-      layer.gain ? labelBadge(layer.gain.label) : null,
-      truth && "verified" in truth && !truth.verified
-        ? el("span", {class: "badge g-wrong"}, "✕ not verified")
-        : null,
-    ),
-  );
-}
-
 function machineSection() {
   const order = {fail: 0, warn: 1, unknown: 2, ok: 3};
   const findingsShown = [...study.doctor]
