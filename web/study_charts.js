@@ -121,7 +121,7 @@ function lineChart({x, y, series}) {
         log: y.log ? 10 : undefined,
         range: [0, top],
         label: y.label,
-        text: y.tick ?? y.text,
+        text: tickText,
         size: 62,
       },
       data,

@@ -152,6 +152,7 @@ Expected<std::vector<std::int32_t>> text_of(const Options& options, const OpenMo
 
 int analyze(const Options& options, const Context& context) {
   if (!options.compared.empty()) return compare(options);
+  const auto start = std::chrono::steady_clock::now();
   const std::string id = lab::make_run_id(std::chrono::system_clock::now());
   const auto folder = folder_of(options, id);
   if (!folder) return report_error(folder.error());
@@ -192,16 +193,21 @@ int analyze(const Options& options, const Context& context) {
                 .sizes = study::sizes_for(depth, *backend, model->weights.config,
                                           options.budget_seconds)},
       .profile = options.profile,
+      .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
       .progress = [&](const study::StudyProgress& p) {
         line.show(fmt::format("[{}/{}] {}  about {} left", p.done + 1, p.all, p.what,
                               format_duration_ns(1e9 * std::max(p.left_s, 1.0))));
       }};
+  const auto energy =
+      gpu ? EnergyMeter::of_gpu(machine.gpus.front().uuid) : EnergyMeter::of_cpu(SystemFiles());
   study::Workbench bench({.weights = model->weights,
                           .text = std::move(*text),
                           .ladder = ladder,
                           .ceilings = ceilings,
                           .cpu = machine.cpu,
                           .gpu_memory = options.engine.gpu_memory,
+                          .energy = energy ? &*energy : nullptr,
+                          .no_energy = energy ? "" : energy.error().message,
                           .cancel = &interrupted});
   fmt::print(stderr, "{} on {}: about {}\n", model->weights.config.name,
              gpu ? machine.gpus.front().name : machine.cpu.model,
@@ -262,7 +268,7 @@ void add_analyze(CLI::App& app, Context& context) {
       ->option_text("FILE");
   command
       ->add_option("--budget-seconds", options->budget_seconds,
-                   "to repeat measurements for (default: 100 quick, 900 otherwise)")
+                   "to repeat measurements for (default: quick 100, on a GPU 60; 900 otherwise)")
       ->check(CLI::Range(1.0, 86400.0))
       ->option_text("S");
   command

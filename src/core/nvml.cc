@@ -94,6 +94,7 @@ struct Nvml::State {
   Status (*max_clock)(Handle, int, unsigned*) = nullptr;
   Status (*power)(Handle, unsigned*) = nullptr;
   Status (*power_limit)(Handle, unsigned*) = nullptr;
+  Status (*total_energy)(Handle, unsigned long long*) = nullptr;
   Status (*temperature)(Handle, int, unsigned*) = nullptr;
   Status (*event_reasons)(Handle, unsigned long long*) = nullptr;
   Status (*utilization)(Handle, Utilization*) = nullptr;
@@ -115,6 +116,7 @@ struct Nvml::State {
     load(max_clock, {"nvmlDeviceGetMaxClockInfo"});
     load(power, {"nvmlDeviceGetPowerUsage"});
     load(power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
+    load(total_energy, {"nvmlDeviceGetTotalEnergyConsumption"});
     load(temperature, {"nvmlDeviceGetTemperature"});
     // The same query; drivers from 535 on call throttle reasons event reasons.
     load(event_reasons,
@@ -249,6 +251,13 @@ Expected<GpuUsage> Nvml::usage(int device) const {
     usage.memory_total_bytes = static_cast<double>((*memory)->total);
   }
   return usage;
+}
+
+Expected<std::optional<double>> Nvml::energy_j(int device) const {
+  const auto millijoules = state_->read<unsigned long long>("energy", state_->total_energy, device);
+  if (!millijoules) return millijoules.error();
+  if (!*millijoules) return std::optional<double>();
+  return std::optional<double>(static_cast<double>(**millijoules) / 1000);
 }
 
 Expected<std::string> Nvml::driver_version() const {

@@ -51,6 +51,8 @@ class Nvml {
   /// What a GPU does not report stays 0.
   Expected<GpuState> state(int device) const;
   Expected<GpuUsage> usage(int device) const;
+  /// Joules since the driver was loaded; nothing where a GPU does not count them.
+  Expected<std::optional<double>> energy_j(int device) const;
   Expected<std::string> driver_version() const;
   /// Compute processes on the device other than this one.
   Expected<std::vector<GpuProcess>> foreign_processes(int device) const;

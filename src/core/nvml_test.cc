@@ -33,6 +33,9 @@ TEST(Nvml, reads_a_plausible_state_where_there_is_a_gpu) {
   EXPECT_LE(*usage->memory_used_bytes, *usage->memory_total_bytes);
   EXPECT_GT(*usage->memory_total_bytes, 1e9);
   EXPECT_LE(usage->busy.value_or(0), 1);
+  const auto energy = (*nvml)->energy_j(0);
+  ASSERT_TRUE(energy) << energy.error().message;
+  EXPECT_GE(energy->value_or(0), 0);
   const auto driver = (*nvml)->driver_version();
   ASSERT_TRUE(driver) << driver.error().message;
   EXPECT_NE(driver->find('.'), std::string::npos) << *driver;

@@ -5,8 +5,13 @@
 namespace gauntlet::embedded {
 
 std::string_view study_css();
+std::string_view study_base_js();
+std::string_view study_causes_js();
 std::string_view study_charts_js();
 std::string_view study_js();
+std::string_view study_ladder_js();
+std::string_view study_serving_js();
+std::string_view study_sweeps_js();
 std::string_view validation_txt();
 
 }  // namespace gauntlet::embedded

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "study/energy_use.h"
 #include "study/measurements.h"
+#include "study/truth.h"
 
 namespace gauntlet::study {
 namespace keys {
 
 std::string verify(int layer) { return fmt::format("verify/{}", layer); }
 std::string layer(int layer) { return fmt::format("layer/{}", layer); }
+std::string energy(int layer) { return fmt::format("energy/{}", layer); }
 std::string without(const std::string& option) { return "without/" + option; }
 std::string batch(std::int64_t batch) { return fmt::format("batch/{}", batch); }
 std::string context(std::int64_t context, std::int64_t batch) {
@@ -29,134 +32,158 @@ std::string load(double of_saturation) { return fmt::format("load/{:.2f}", of_sa
 
 namespace {
 
-/// Collects cells; those with a weight share the time budget.
-class Planner {
- public:
-  explicit Planner(const Sizes& sizes) : sizes_(sizes) {}
-
-  using Timed = std::function<CellValue(Workbench&, const Journal&, double seconds)>;
-
-  void add(std::string key, std::string title, double weight, Timed measure) {
-    planned_.push_back({std::move(key), std::move(title), weight, std::move(measure)});
-  }
-  void add_fixed(std::string key, std::string title, double seconds,
-                 std::function<CellValue(Workbench&)> measure) {
-    planned_.push_back({std::move(key), std::move(title), 0,
-                        [measure = std::move(measure)](Workbench& bench, const Journal&, double) {
-                          return measure(bench);
-                        },
-                        seconds});
-  }
-
-  std::vector<Cell> cells() const {
-    double weights = 0;
-    for (const Planned& one : planned_) weights += one.weight;
-    std::vector<Cell> list;
-    for (const Planned& one : planned_) {
-      const double seconds =
-          one.weight > 0 ? sizes_.budget_seconds * one.weight / weights : one.seconds;
-      list.push_back({one.key, one.title, seconds,
-                      [measure = one.measure, seconds](Workbench& bench, const Journal& journal) {
-                        return measure(bench, journal, seconds);
-                      }});
-    }
-    return list;
-  }
-
- private:
-  struct Planned {
-    std::string key, title;
-    double weight;
-    Timed measure;
-    double seconds = 0;
-  };
-  const Sizes& sizes_;
-  std::vector<Planned> planned_;
-};
-
 // How the time is shared out: a duel of layers is what a study is for.
 constexpr double kLayerWeight = 3, kWithoutWeight = 1.5, kTotalWeight = 2, kServeWeight = 3,
                  kSweepWeight = 0.5, kPrecisionWeight = 1, kLoadWeight = 1.5;
 
-void add_layers(Planner& plan, const Ladder& ladder, const Sizes& sizes) {
-  for (int layer = 0; layer < std::ssize(ladder.layers); ++layer) {
-    const std::string name = fmt::format("layer {}, {}", layer, ladder.layers[layer].name);
-    if (!ladder.layers[layer].absent.empty()) continue;
-    const OptionIds on = ladder.up_to(layer);
-    const bool served = ladder.stage_of(layer) == Stage::serving;
-    plan.add_fixed(keys::verify(layer), name + ": verifying", 2, [=](Workbench& bench) {
-      return served ? measure_served_truth(bench, sizes, on) : measure_truth(bench, sizes, on);
-    });
-    if (layer == 0) continue;
-    const Sides sides{ladder.up_to(layer_before(ladder, layer)), on};
-    if (served) {
-      plan.add_fixed(keys::kSaturation, "requests per second at most", 2,
-                     [=](Workbench& bench) { return measure_saturation(bench, sizes); });
-      plan.add(keys::layer(layer), name + ": in turns with the layer before", kServeWeight,
-               [=](Workbench& bench, const Journal& journal, double seconds) {
-                 return measure_serve_duel(bench, journal, sizes, sides, seconds);
-               });
-    } else {
-      plan.add(keys::layer(layer), name + ": in turns with the layer before", kLayerWeight,
-               [=](Workbench& bench, const Journal&, double seconds) {
-                 return measure_duel(bench, sizes, sides, seconds);
-               });
-    }
+// Seconds that cells take beside their repetitions, on a machine and a model that nobody knows yet:
+// right among themselves, and scaled by what the first ones took.
+constexpr double kVerifyS = 1.5, kDuelS = 1, kBaselineDuelS = 4, kServeS = 3, kSaturationS = 1.5,
+                 kTimeS = 0.5, kRouterS = 1, kCountersS = 3, kPointS = 0.1, kPrecisionS = 1,
+                 kLoadS = 0.2, kContextTokenS = 5e-5, kEnergyS = 2;
+
+/// A layer's duel and an option's are the same to the clock, but for stacks that must be made first
+/// and for how slow the baseline is.
+PacedCell duel_pace(Rank rank, double weight, double setup_s) {
+  return {"duel", rank, weight, setup_s};
+}
+PacedCell serve_pace(Rank rank) { return {"serve", rank, kServeWeight, kServeS}; }
+
+void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes, int layer) {
+  const std::string name = fmt::format("layer {}, {}", layer, ladder.layers[layer].name);
+  TruthTest truth{.layer = layer, .before = {}};
+  if (layer > 0 && ladder.allowed_percent(layer) == 0) truth.before = layer_before(ladder, layer);
+  cells.push_back({keys::verify(layer),
+                   name + ": verifying",
+                   {"verify", Rank::layers, 0, kVerifyS + sizes.stack_seconds},
+                   [=](Workbench& bench, const Journal& journal, double) {
+                     return measure_truth(bench, journal, sizes, truth);
+                   }});
+  cells.push_back({keys::energy(layer),
+                   name + ": energy",
+                   {"energy", Rank::layers, 0, kEnergyS},
+                   [=](Workbench& bench, const Journal&, double) {
+                     return measure_energy(bench, sizes, layer);
+                   }});
+  if (layer == 0) return;
+  const Sides sides{ladder.up_to(layer_before(ladder, layer)), ladder.up_to(layer)};
+  const std::string title = name + ": in turns with the layer before";
+  if (ladder.stage_of(layer) == Stage::engine) {
+    cells.push_back({keys::layer(layer), title,
+                     duel_pace(Rank::layers, kLayerWeight, layer == 1 ? kBaselineDuelS : kDuelS),
+                     [=](Workbench& bench, const Journal&, double seconds) {
+                       return measure_duel(bench, sizes, sides, seconds);
+                     }});
+    return;
   }
-  plan.add(keys::kTotal, "the whole stack in turns with the baseline", kTotalWeight,
-           [=, sides = Sides{{}, ladder.all()}](Workbench& bench, const Journal&, double seconds) {
-             return measure_duel(bench, sizes, sides, seconds);
-           });
+  cells.push_back(
+      {keys::kSaturation,
+       "requests per second at most",
+       {"saturation", Rank::layers, 0, kSaturationS},
+       [=](Workbench& bench, const Journal&, double) { return measure_saturation(bench, sizes); }});
+  cells.push_back({keys::layer(layer), title, serve_pace(Rank::layers),
+                   [=](Workbench& bench, const Journal& journal, double seconds) {
+                     return measure_serve_duel(bench, journal, sizes, sides, seconds);
+                   }});
 }
 
-void add_without(Planner& plan, const Ladder& ladder, const Sizes& sizes) {
+void add_total(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes) {
+  cells.push_back(
+      {keys::kTotal, "the whole stack in turns with the baseline",
+       duel_pace(Rank::layers, kTotalWeight, kBaselineDuelS + sizes.stack_seconds),
+       [=, sides = Sides{{}, ladder.all()}](Workbench& bench, const Journal&, double seconds) {
+         return measure_duel(bench, sizes, sides, seconds);
+       }});
+}
+
+void add_without(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes) {
   for (const Option& option : ladder.options) {
     Sides sides{ladder.all(), ladder.all()};
     sides.a.erase(option.id);
-    const std::string title = fmt::format("the whole stack without {}", option.id);
-    plan.add(keys::without(option.id), title, kWithoutWeight,
-             [=, served = option.stage == Stage::serving](Workbench& bench, const Journal& journal,
-                                                          double seconds) {
-               return served ? measure_serve_duel(bench, journal, sizes, sides, seconds)
-                             : measure_duel(bench, sizes, sides, seconds);
-             });
+    const bool served = option.stage == Stage::serving;
+    cells.push_back({keys::without(option.id), fmt::format("the whole stack without {}", option.id),
+                     served
+                         ? serve_pace(Rank::company)
+                         : duel_pace(Rank::company, kWithoutWeight, kDuelS + sizes.stack_seconds),
+                     [=](Workbench& bench, const Journal& journal, double seconds) {
+                       return served ? measure_serve_duel(bench, journal, sizes, sides, seconds)
+                                     : measure_duel(bench, sizes, sides, seconds);
+                     }});
   }
 }
 
-void add_sweeps(Planner& plan, const Ladder& ladder, const Sizes& sizes) {
+void add_causes(std::vector<Cell>& cells, const Sizes& sizes, lab::ProfileLevel profile) {
+  if (profile != lab::ProfileLevel::none) {
+    cells.push_back(
+        {keys::kTime,
+         "where the time goes",
+         {"time", Rank::causes, 0, kTimeS},
+         [=](Workbench& bench, const Journal&, double) { return measure_time(bench, sizes); }});
+  }
+  if (profile == lab::ProfileLevel::roofline || profile == lab::ProfileLevel::deep_dive) {
+    cells.push_back({keys::kCounters,
+                     "hardware counters",
+                     {"counters", Rank::causes, 0, kCountersS},
+                     [=](Workbench& bench, const Journal&, double) {
+                       return measure_counters(bench, sizes, profile);
+                     }});
+  }
+  cells.push_back(
+      {keys::kRouter,
+       "the router",
+       {"router", Rank::causes, 0, kRouterS},
+       [=](Workbench& bench, const Journal&, double) { return measure_router(bench, sizes); }});
+}
+
+void add_loads(std::vector<Cell>& cells, const Sizes& sizes) {
+  for (const double load : sizes.loads) {
+    cells.push_back({keys::load(load),
+                     fmt::format("{:.2f} of saturation", load),
+                     {"load", Rank::load, kLoadWeight, kLoadS},
+                     [=](Workbench& bench, const Journal& journal, double seconds) {
+                       return measure_load(bench, journal, sizes, load, seconds);
+                     }});
+  }
+}
+
+void add_sweeps(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes) {
   for (const std::int64_t batch : sizes.batches) {
-    plan.add(keys::batch(batch), fmt::format("batch {}", batch), kSweepWeight,
-             [=](Workbench& bench, const Journal&, double seconds) {
-               return measure_batch(bench, sizes, batch, seconds);
-             });
+    cells.push_back({keys::batch(batch),
+                     fmt::format("batch {}", batch),
+                     {"batch", Rank::sweeps, kSweepWeight, kPointS},
+                     [=](Workbench& bench, const Journal&, double seconds) {
+                       return measure_batch(bench, sizes, batch, seconds);
+                     }});
   }
   for (const std::int64_t length : sizes.prompt_lengths) {
     for (const std::int64_t batch : sizes.prompt_batches) {
-      plan.add(keys::prompts(length, batch), fmt::format("{} prompts of {}", batch, length),
-               kSweepWeight, [=](Workbench& bench, const Journal&, double seconds) {
-                 return measure_prompts(bench, sizes, {length, batch}, seconds);
-               });
-    }
-  }
-  for (const std::int64_t context : sizes.contexts) {
-    for (const std::int64_t batch : sizes.context_batches) {
-      plan.add(keys::context(context, batch), fmt::format("context {} x {}", context, batch),
-               kSweepWeight, [=](Workbench& bench, const Journal&, double seconds) {
-                 return measure_context(bench, sizes, {context, batch}, seconds);
-               });
+      cells.push_back({keys::prompts(length, batch),
+                       fmt::format("{} prompts of {}", batch, length),
+                       {"prompts", Rank::sweeps, kSweepWeight, kPointS},
+                       [=](Workbench& bench, const Journal&, double seconds) {
+                         return measure_prompts(bench, sizes, {length, batch}, seconds);
+                       }});
     }
   }
   for (const OptionIds& on : precision_points(ladder)) {
-    plan.add(keys::precision(on), fmt::format("precision: {}", fmt::join(on, ", ")),
-             kPrecisionWeight, [=](Workbench& bench, const Journal&, double seconds) {
-               return measure_precision(bench, sizes, on, seconds);
-             });
+    cells.push_back(
+        {keys::precision(on),
+         fmt::format("precision: {}", fmt::join(on, ", ")),
+         {"precision", Rank::sweeps, kPrecisionWeight, kPrecisionS + sizes.stack_seconds},
+         [=](Workbench& bench, const Journal&, double seconds) {
+           return measure_precision(bench, sizes, on, seconds);
+         }});
   }
-  for (const double load : sizes.loads) {
-    plan.add(keys::load(load), fmt::format("{:.2f} of saturation", load), kLoadWeight,
-             [=](Workbench& bench, const Journal& journal, double seconds) {
-               return measure_load(bench, journal, sizes, load, seconds);
-             });
+  for (const std::int64_t context : sizes.contexts) {
+    for (const std::int64_t batch : sizes.context_batches) {
+      const double fill_s = kContextTokenS * static_cast<double>(context * batch);
+      cells.push_back({keys::context(context, batch),
+                       fmt::format("context {} x {}", context, batch),
+                       {"context", Rank::sweeps, kSweepWeight, kPointS + fill_s},
+                       [=](Workbench& bench, const Journal&, double seconds) {
+                         return measure_context(bench, sizes, {context, batch}, seconds);
+                       }});
+    }
   }
 }
 
@@ -183,21 +210,16 @@ std::vector<OptionIds> precision_points(const Ladder& ladder) {
 }
 
 std::vector<Cell> plan_cells(const Ladder& ladder, const Sizes& sizes, lab::ProfileLevel profile) {
-  Planner plan(sizes);
-  add_layers(plan, ladder, sizes);
-  add_without(plan, ladder, sizes);
-  if (profile != lab::ProfileLevel::none) {
-    plan.add_fixed(keys::kTime, "where the time goes", 2,
-                   [=](Workbench& bench) { return measure_time(bench, sizes); });
+  std::vector<Cell> cells;
+  for (int layer = 0; layer < std::ssize(ladder.layers); ++layer) {
+    if (ladder.layers[layer].absent.empty()) add_layer(cells, ladder, sizes, layer);
   }
-  if (profile == lab::ProfileLevel::roofline || profile == lab::ProfileLevel::deep_dive) {
-    plan.add_fixed(keys::kCounters, "hardware counters", 3,
-                   [=](Workbench& bench) { return measure_counters(bench, sizes, profile); });
-  }
-  plan.add_fixed(keys::kRouter, "the router", 3,
-                 [=](Workbench& bench) { return measure_router(bench, sizes); });
-  add_sweeps(plan, ladder, sizes);
-  return plan.cells();
+  add_total(cells, ladder, sizes);
+  add_without(cells, ladder, sizes);
+  add_causes(cells, sizes, profile);
+  add_loads(cells, sizes);
+  add_sweeps(cells, ladder, sizes);
+  return cells;
 }
 
 }  // namespace gauntlet::study

@@ -8,24 +8,28 @@
 
 #include "lab/profiler.h"
 #include "study/journal.h"
+#include "study/pace.h"
 #include "study/sizes.h"
 #include "study/workbench.h"
 
 namespace gauntlet::study {
 
 struct Cell {
-  std::string key;     // "layer/3"
-  std::string title;   // for the progress line
-  double seconds = 0;  // what it will take, roughly
-  std::function<Expected<nlohmann::json>(Workbench&, const Journal&)> measure;
+  std::string key;    // "layer/3"
+  std::string title;  // for the progress line
+  PacedCell pace;
+  /// `seconds`: how long to repeat.
+  std::function<Expected<nlohmann::json>(Workbench&, const Journal&, double seconds)> measure;
 };
 
+/// What is planned, the most important first.
 std::vector<Cell> plan_cells(const Ladder& ladder, const Sizes& sizes, lab::ProfileLevel profile);
 
 /// What cells and results call each other's figures by.
 namespace keys {
 std::string verify(int layer);
 std::string layer(int layer);
+std::string energy(int layer);
 std::string without(const std::string& option);
 std::string batch(std::int64_t batch);
 std::string context(std::int64_t context, std::int64_t batch);

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+
+#include "core/check.h"
 
 namespace gauntlet::study {
 namespace {
@@ -23,7 +26,10 @@ double seconds_since(Clock::time_point start) {
 
 DecodeBatch::DecodeBatch(const Workbench& bench, engine::Executor& executor, std::int64_t batch)
     : bench_(bench), executor_(executor), random_(kSeed) {
-  for (std::int64_t i = 0; i < batch; ++i) sequences_.push_back(executor.kv().create());
+  for (std::int64_t i = 0; i < batch; ++i) {
+    sequences_.push_back(executor.kv().create());
+    next_.push_back(random_token());
+  }
 }
 
 DecodeBatch::~DecodeBatch() {
@@ -35,29 +41,65 @@ Room DecodeBatch::room(std::int64_t batch, std::int64_t positions) {
 }
 
 Expected<void> DecodeBatch::fill(std::int64_t context) {
+  const model::ModelConfig& model = executor_.config();
+  if (context >= model.max_positions) {
+    return Error{fmt::format("a context of {} does not fit {}, which has {} positions", context,
+                             model.name, model.max_positions)};
+  }
+  std::vector<BatchItem> items;
+  std::int64_t room = executor_.max_batch_tokens();
   for (const SequenceId sequence : sequences_) {
     for (std::int64_t done = 0; done < context;) {
-      if (bench_.is_cancelled()) return Error{"interrupted"};
-      const std::int64_t count = std::min(executor_.max_batch_tokens(), context - done);
-      std::vector<BatchItem> items(1);
-      items[0].sequence = sequence;
-      items[0].want = engine::Want::nothing;
-      for (std::int64_t i = 0; i < count; ++i) items[0].tokens.push_back(random_token());
-      if (const auto ran = run(std::move(items)); !ran) return ran;
+      const std::int64_t count = std::min(room, context - done);
+      BatchItem item{.sequence = sequence, .want = engine::Want::nothing};
+      for (std::int64_t i = 0; i < count; ++i) item.tokens.push_back(random_token());
+      items.push_back(std::move(item));
       done += count;
+      room -= count;
+      if (room > 0) continue;
+      if (bench_.is_cancelled()) return Error{"interrupted"};
+      if (auto ran = run(std::exchange(items, {})); !ran) return ran;
+      room = executor_.max_batch_tokens();
     }
   }
-  return {};
+  if (items.empty()) return {};
+  return run(std::move(items));
+}
+
+Expected<std::unique_ptr<DecodeBatch>> DecodeBatch::fork(std::int64_t batch) const {
+  check(batch <= size(), "more forks than sequences");
+  auto forks = std::make_unique<DecodeBatch>(bench_, executor_, 0);
+  for (std::int64_t i = 0; i < batch; ++i) {
+    forks->sequences_.push_back(executor_.kv().fork(sequences_[i]));
+    forks->next_.push_back(forks->random_token());
+  }
+  if (const auto settled = forks->step_ms(); !settled) return settled.error();
+  return forks;
 }
 
 Expected<double> DecodeBatch::step_ms() {
   std::vector<BatchItem> items;
-  for (const SequenceId sequence : sequences_) {
-    items.push_back({.sequence = sequence, .tokens = {random_token()}});
+  for (std::size_t i = 0; i < sequences_.size(); ++i) {
+    items.push_back({.sequence = sequences_[i], .tokens = {next_[i]}});
   }
   const auto start = Clock::now();
   if (const auto ran = run(std::move(items)); !ran) return ran.error();
   return 1e3 * seconds_since(start);
+}
+
+Expected<engine::SpeedSample> DecodeBatch::sample(std::int64_t tokens) {
+  engine::SpeedSample sample;
+  for (std::int64_t i = 0; i < tokens; ++i) {
+    const auto ms = step_ms();
+    if (!ms) return ms.error();
+    const engine::StepTraffic traffic = executor_.last_traffic();
+    sample.seconds += 1e-3 * *ms;
+    sample.bytes +=
+        static_cast<double>(traffic.dense_bytes + traffic.expert_bytes + traffic.kv_bytes);
+    sample.active_experts += traffic.active_experts;
+    ++sample.steps;
+  }
+  return sample;
 }
 
 Expected<void> DecodeBatch::run(std::vector<BatchItem> items) {
@@ -67,7 +109,11 @@ Expected<void> DecodeBatch::run(std::vector<BatchItem> items) {
                                sequences_.size(), executor_.kv().length(item.sequence))};
     }
   }
-  executor_.collect(executor_.submit(std::move(items)));
+  const bool sampled = items.front().want != engine::Want::nothing;
+  const auto results = executor_.collect(executor_.submit(std::move(items)));
+  for (std::size_t i = 0; sampled && i < results.size(); ++i) {
+    next_[i] = std::max(results[i].token, 0);
+  }
   return {};
 }
 

@@ -5,48 +5,88 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+
+#include "study/decode_batch.h"
 
 namespace gauntlet::study {
 namespace {
 
 using engine::SpeedKind;
-using engine::SpeedMeter;
 using engine::SpeedSample;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMostDecodeTokens = 32;
+/// One stack: the contexts that decodes start from, and the forks of them that are decoded now.
+class Side {
+ public:
+  Side(const Workbench& bench, engine::Executor& on) : executor(on), bench_(bench), prompts_(on) {}
 
-/// A meter per kind of test: a change of context would throw away the contexts of the other.
-struct Side {
-  explicit Side(engine::Executor& on) : executor(on), prompts(on), decodes(on) {}
-
-  SpeedMeter& meter(const Workload& workload) {
-    return workload.test.kind == SpeedKind::prefill ? prompts : decodes;
+  /// Contexts of so many tokens for the largest batch that wants them.
+  Expected<void> fill(const std::vector<Workload>& workloads) {
+    std::map<std::int64_t, std::int64_t> batches;
+    for (const auto& [name, test] : workloads) {
+      if (test.kind == SpeedKind::prefill) continue;
+      batches[test.context] = std::max(batches[test.context], test.batch);
+    }
+    for (const auto& [context, batch] : batches) {
+      auto made = std::make_unique<DecodeBatch>(bench_, executor, batch);
+      if (auto filled = made->fill(context); !filled) return filled;
+      contexts_[context] = std::move(made);
+    }
+    return {};
   }
+  /// Sets a workload up for the samples that follow.
+  Expected<void> open(const Workload& workload) {
+    if (workload.test.kind == SpeedKind::prefill) return prompts_.prepare(workload.test, {});
+    forks_.reset();
+    auto forks = contexts_.at(workload.test.context)->fork(workload.test.batch);
+    if (!forks) return forks.error();
+    forks_ = std::move(*forks);
+    return {};
+  }
+  /// A decode is measured as it goes on: the step before is not timed, as the other side had the
+  /// caches until then.
   Expected<SpeedSample> sample(const Workload& workload) {
-    SpeedMeter& own = meter(workload);
-    if (const auto ready = own.prepare(workload.test, {}); !ready) return ready.error();
-    return own.measure();
+    if (workload.test.kind == SpeedKind::prefill) return prompts_.measure();
+    if (const auto warm = forks_->step_ms(); !warm) return warm.error();
+    return forks_->sample(workload.test.tokens);
   }
+  void close() { forks_.reset(); }
 
   engine::Executor& executor;
-  SpeedMeter prompts, decodes;
+
+ private:
+  const Workbench& bench_;
+  engine::SpeedMeter prompts_;
+  std::map<std::int64_t, std::unique_ptr<DecodeBatch>> contexts_;  // by their tokens
+  std::unique_ptr<DecodeBatch> forks_;
 };
 
-/// The slower side's sample lasts about `seconds`; both get the same number of tokens.
+/// Both sides stand ready for a workload.
+Expected<void> open(Side& a, Side& b, const Workload& workload) {
+  for (Side* side : {&a, &b}) {
+    if (auto ready = side->open(workload); !ready) return ready;
+  }
+  return {};
+}
+
+/// Warms both up. The slower side's sample shall last about `seconds`, and both get the same number
+/// of tokens.
 Expected<void> choose_tokens(Side& a, Side& b, Workload& workload, double seconds) {
-  if (workload.test.kind == SpeedKind::prefill) return {};
-  workload.test.tokens = 1;
+  const bool decodes = workload.test.kind == SpeedKind::decode;
+  if (decodes) workload.test.tokens = 1;
+  if (auto ready = open(a, b, workload); !ready) return ready;
   double slowest = 0;
   for (Side* side : {&a, &b}) {
-    for (int i = 0; i < 2; ++i) {
-      const auto sample = side->sample(workload);
-      if (!sample) return sample.error();
-      if (i > 0) slowest = std::max(slowest, sample->seconds);
-    }
+    const auto sample = side->sample(workload);
+    if (!sample) return sample.error();
+    slowest = std::max(slowest, sample->seconds);
+    side->close();
   }
+  if (!decodes) return {};
   workload.test.tokens =
       std::clamp(static_cast<std::int64_t>(seconds / slowest), std::int64_t{1}, kMostDecodeTokens);
   return {};
@@ -65,6 +105,7 @@ void note_limit(const Workbench& bench, const Side& side, const SpeedSample& sam
 }
 
 Expected<lab::Block> block_of(const Workbench& bench, Side& a, Side& b, Bout& bout) {
+  if (const auto ready = open(a, b, bout.workload); !ready) return ready.error();
   std::array<double, 4> ns{};
   constexpr std::array kOrder = {0, 1, 1, 0};
   for (std::size_t i = 0; i < kOrder.size(); ++i) {
@@ -74,6 +115,8 @@ Expected<lab::Block> block_of(const Workbench& bench, Side& a, Side& b, Bout& bo
     ns[i] = 1e9 * sample->seconds;
     note_limit(bench, side, *sample, kOrder[i], bout);
   }
+  a.close();
+  b.close();
   return lab::Block{.baseline_ns = {ns[0], ns[3]}, .optimized_ns = {ns[1], ns[2]}};
 }
 
@@ -97,12 +140,12 @@ json to_json(const engine::SpeedLimit& limit) {
 }  // namespace
 
 Room room_for(const std::vector<Workload>& workloads) {
-  Room room{.sequences = 1, .positions = 1};
+  Room room;
   for (const Workload& workload : workloads) {
     engine::SpeedTest test = workload.test;
-    if (test.kind == SpeedKind::decode) test.tokens = kMostDecodeTokens;
+    if (test.kind == SpeedKind::decode) test.tokens = kForkTokens;
     room.sequences = std::max(room.sequences, 2 * test.batch + 2);  // contexts, and their forks
-    room.positions += test.positions();
+    room.positions = std::max(room.positions, 2 * test.positions());
     room.longest = std::max(room.longest, test.context + test.tokens);
   }
   return room;
@@ -110,16 +153,16 @@ Room room_for(const std::vector<Workload>& workloads) {
 
 Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executor& b,
                     std::vector<Workload> workloads, const DuelBudget& budget) {
-  Side first(a), second(b);
+  Side first(bench, a), second(bench, b);
+  for (Side* side : {&first, &second}) {
+    if (const auto filled = side->fill(workloads); !filled) return filled.error();
+  }
   Duel result{.a = describe(bench, a), .b = describe(bench, b), .bouts = {}};
   const double each =
       budget.seconds / static_cast<double>(4 * budget.least_blocks * std::ssize(workloads));
   for (Workload& workload : workloads) {
     if (const auto chosen = choose_tokens(first, second, workload, each); !chosen) {
       return chosen.error();
-    }
-    for (Side* side : {&first, &second}) {
-      if (const auto warm = side->sample(workload); !warm) return warm.error();
     }
     result.bouts.push_back({.workload = workload});
   }

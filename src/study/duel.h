@@ -17,6 +17,11 @@ struct Workload {
   engine::SpeedTest test;
 };
 
+inline constexpr std::int64_t kMostDecodeTokens = 32;  // of one sample
+/// Tokens that a fork of a context gets at most: one that nobody times, and two samples, each after
+/// another such one.
+inline constexpr std::int64_t kForkTokens = 1 + 2 * (1 + kMostDecodeTokens);
+
 struct DuelBudget {
   double seconds = 5;
   int least_blocks = 4;

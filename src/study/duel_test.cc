@@ -63,6 +63,12 @@ TEST(Rooms, hold_contexts_and_their_forks) {
   EXPECT_GE(room.longest, 128);
 }
 
+TEST(Rooms, shrink_with_the_sequences) {
+  const Sizes sizes = sizes_for(Depth::quick, engine::Backend::cuda, {.max_positions = 4096}, 0);
+  EXPECT_LT(study_room(halved(sizes)).sequences, study_room(sizes).sequences);
+  EXPECT_LT(study_room(halved(sizes)).positions, study_room(sizes).positions);
+}
+
 TEST(Sizes, shrink_with_the_model_and_the_time) {
   const model::ModelConfig small{.max_positions = 100};
   const Sizes sizes = sizes_for(Depth::quick, engine::Backend::cpu, small, 0);
@@ -85,6 +91,33 @@ TEST(DecodeBatches, grow_by_a_token_a_step) {
     EXPECT_EQ(fake.executor.kv().length(fake.executor.steps.back().items[0].sequence), 75);
   }
   EXPECT_EQ(fake.executor.kv().num_sequences(), 0);
+}
+
+TEST(DecodeBatches, copy_what_forks_must_not_share_before_anything_is_timed) {
+  FakeBench fake;
+  engine::KvPool& kv = fake.executor.kv();
+  DecodeBatch contexts(fake.bench, fake.executor, 3);
+  ASSERT_TRUE(contexts.fill(6));  // a page and a half
+  const auto forks = contexts.fork(2);
+  ASSERT_TRUE(forks) << forks.error().message;
+  const auto fork = fake.executor.steps.back().items[0].sequence;
+  EXPECT_EQ(kv.length(fork), 7);
+  ASSERT_TRUE(kv.reserve(fork, 1));
+  EXPECT_TRUE(kv.take_copies().empty());
+  const auto sample = (*forks)->sample(5);
+  ASSERT_TRUE(sample) << sample.error().message;
+  EXPECT_EQ(sample->steps, 5);
+  EXPECT_EQ(sample->bytes, 5 * 1110);
+  EXPECT_EQ(kv.length(fork), 12);
+  EXPECT_EQ(kv.length(fake.executor.steps[0].items[0].sequence), 6) << "contexts stay";
+}
+
+TEST(DecodeBatches, go_on_with_what_they_chose) {
+  FakeBench fake;
+  DecodeBatch batch(fake.bench, fake.executor, 1);
+  ASSERT_TRUE(batch.sample(2));
+  const auto& steps = fake.executor.steps;
+  EXPECT_EQ(steps[1].items[0].tokens[0], (steps[0].items[0].tokens[0] + 1) % 100);
 }
 
 TEST(RouterProbes, count_loads_and_pairs) {

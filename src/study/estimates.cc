@@ -33,11 +33,14 @@ lab::Estimate gain_of(const std::vector<lab::Block>& blocks) {
 
 lab::Estimate overall_gain(const json& bouts) {
   std::vector<lab::Block> all;
+  const auto is_part = [](const json& bout) { return !bout.value("beside", false); };
+  const double power =
+      1.0 / static_cast<double>(std::count_if(bouts.begin(), bouts.end(), is_part));
   for (const json& bout : bouts) {
+    if (!is_part(bout)) continue;
     const auto blocks = blocks_from_json(bout.at("ns"));
     if (all.empty()) all.resize(blocks.size(), {.baseline_ns = {1, 1}, .optimized_ns = {1, 1}});
     all.resize(std::min(all.size(), blocks.size()));
-    const double power = 1.0 / static_cast<double>(bouts.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (int s = 0; s < 2; ++s) {
         all[i].baseline_ns[s] *= std::pow(blocks[i].baseline_ns[s], power);
@@ -80,6 +83,7 @@ json gains_of(const json& bouts) {
     const lab::Estimate gain = gain_of(blocks_from_json(bout.at("ns")));
     each.push_back(
         {{"name", bout.at("name")}, {"ratio", to_json(gain)}, {"label", name_of(judge(gain))}});
+    if (bout.value("beside", false)) each.back()["beside"] = true;
   }
   const lab::Estimate all = overall_gain(bouts);
   return {{"ratio", to_json(all)}, {"label", name_of(judge(all))}, {"workloads", std::move(each)}};

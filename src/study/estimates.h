@@ -15,7 +15,7 @@ enum class SideOf { a, b };
 
 /// How many times faster side b was, of one bout.
 lab::Estimate gain_of(const std::vector<lab::Block>& blocks);
-/// Likewise over all bouts of a duel: the geometric mean, round by round.
+/// Likewise over all bouts of a duel but those beside: the geometric mean, round by round.
 lab::Estimate overall_gain(const nlohmann::json& bouts);
 
 /// Of side a or b: {name, batch, context, tokens, ms, tok_s, percent_of_limit, bound_by}.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "study/estimates.h"
@@ -35,7 +36,7 @@ void say_truth(const json& results, std::vector<std::string>& out) {
     if (verification.at("verified")) {
       ++verified;
     } else {
-      out.push_back(fmt::format("{} is not verified: {}.", layer_name(layer),
+      out.push_back(fmt::format("{} is not verified, {}.", layer_name(layer),
                                 verification.at("sentence").get<std::string>()));
     }
   }
@@ -86,25 +87,31 @@ void say_layers(const json& results, std::vector<std::string>& out) {
 
 void say_company(const json& results, std::vector<std::string>& out) {
   const json* best = nullptr;
-  int disagree = 0, judged = 0;
+  std::map<std::string, int> signs;
+  int judged = 0;
   for (const json& entry : results.at("leave_one_out")) {
     if (!has_gain(entry)) continue;
     if (best == nullptr || median_gain(entry) > median_gain(*best)) best = &entry;
-    judged += entry.contains("agrees");
-    disagree += entry.contains("agrees") && !entry.at("agrees");
+    if (!entry.contains("sign")) continue;
+    ++judged;
+    ++signs[entry.at("sign").get<std::string>()];
   }
   if (best == nullptr) return;
   out.push_back(
       fmt::format("In company {} is worth most: the whole stack is {} of the stack "
                   "without it.",
                   best->at("option").get<std::string>(), ratio(best->at("gain").at("ratio"))));
-  out.push_back(disagree == 0
-                    ? fmt::format("For all {} options the worth in company agrees in sign with "
-                                  "the gain of their layer.",
-                                  judged)
-                    : fmt::format("For {} of {} options the worth in company differs in sign from "
-                                  "the gain of their layer; the table says why.",
-                                  disagree, judged));
+  std::string sentence =
+      fmt::format("For {} of {} options the worth in company has the sign of their layer's gain",
+                  signs["same"], judged);
+  if (signs["undecided"] > 0) {
+    sentence += fmt::format("; for {} one of the two intervals holds 1", signs["undecided"]);
+  }
+  if (signs["opposite"] > 0) {
+    sentence += fmt::format("; for {} the signs are opposite", signs["opposite"]);
+  }
+  out.push_back(sentence +
+                (signs["same"] == judged ? "." : "; what each is worth in company says why."));
 }
 
 void say_sweeps(const json& results, std::vector<std::string>& out) {
@@ -127,6 +134,30 @@ void say_sweeps(const json& results, std::vector<std::string>& out) {
                     100 * loads.back().at("of_saturation").get<double>(),
                     loads.back().at("ttft_ms").at("p95").get<double>()));
   }
+}
+
+void say_energy(const json& results, std::vector<std::string>& out) {
+  const json *first = nullptr, *last = nullptr;
+  for (const json& layer : results.at("layers")) {
+    if (!layer.contains("energy") || !is_measured(layer.at("energy"))) continue;
+    const json& point = layer.at("energy").at("points").front();
+    if (point.at("name") != "decode_1") continue;
+    if (first == nullptr) first = &point;
+    last = &point;
+  }
+  if (first == last) return;
+  out.push_back(fmt::format("A token at batch 1 takes {:.3g} J, {:.3g} J in the baseline.",
+                            last->at("joules_per_token").get<double>(),
+                            first->at("joules_per_token").get<double>()));
+}
+
+void say_left_out(const json& results, std::vector<std::string>& out) {
+  const auto left_out = results.at("cells").value("left_out", 0);
+  if (left_out == 0) return;
+  out.push_back(
+      fmt::format("{} of {} cells were left out, because the time of a quick study was "
+                  "used up.",
+                  left_out, results.at("cells").at("planned").get<int>()));
 }
 
 void say_rest(const json& results, std::vector<std::string>& out) {
@@ -156,7 +187,9 @@ std::vector<std::string> findings_of(const json& results) {
   say_layers(results, sentences);
   say_company(results, sentences);
   say_sweeps(results, sentences);
+  say_energy(results, sentences);
   say_rest(results, sentences);
+  say_left_out(results, sentences);
   return sentences;
 }
 

@@ -14,7 +14,9 @@ std::string render_html(const nlohmann::json& results) {
       .without_script =
           "This page draws its tables and charts with JavaScript. report.md, beside it, has the "
           "same figures without.",
-      .scripts = {embedded::study_charts_js(), embedded::study_js()},
+      .scripts = {embedded::study_charts_js(), embedded::study_base_js(),
+                  embedded::study_ladder_js(), embedded::study_causes_js(),
+                  embedded::study_sweeps_js(), embedded::study_serving_js(), embedded::study_js()},
       .styles = {embedded::study_css()}});
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,10 @@ std::string line_of(const json& value) {
 }
 
 }  // namespace
+
+bool is_measured(const json& cell) {
+  return !cell.is_null() && !(cell.is_object() && cell.contains("gap"));
+}
 
 Expected<Journal> Journal::begin(const std::filesystem::path& path, const json& subject,
                                  std::int64_t started_at) {
@@ -55,6 +60,7 @@ Expected<Journal> Journal::resume(const std::filesystem::path& path, const json&
       first = false;
     } else {
       journal.cells_[line.value("cell", "")] = line.value("value", json()).dump();
+      journal.seconds_ += line.value("seconds", 0.0);
     }
     whole = end + 1;
   }
@@ -70,9 +76,16 @@ json Journal::at(const std::string& key) const {
   return found == cells_.end() ? json() : json::parse(found->second);
 }
 
-Expected<void> Journal::append(const std::string& key, const json& value) {
-  const auto written = write(line_of({{"cell", key}, {"value", value}}));
+std::size_t Journal::num_gaps(const std::string& reason) const {
+  const std::string gap = json{{"gap", reason}}.dump();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cells_, [&](const auto& cell) { return cell.second == gap; }));
+}
+
+Expected<void> Journal::append(const std::string& key, const json& value, double seconds) {
+  const auto written = write(line_of({{"cell", key}, {"value", value}, {"seconds", seconds}}));
   if (!written) return written;
+  seconds_ += seconds;
   cells_[key] = value.dump(-1, ' ', false, json::error_handler_t::replace);
   return {};
 }

@@ -11,6 +11,9 @@
 
 namespace gauntlet::study {
 
+/// A cell that was measured: neither missing (null) nor a gap with its reason.
+bool is_measured(const nlohmann::json& cell);
+
 class Journal {
  public:
   /// A new file; one that is there already is replaced. `subject` says what is studied and how.
@@ -24,16 +27,21 @@ class Journal {
   /// Null where the cell was not measured.
   nlohmann::json at(const std::string& key) const;
   std::size_t num_cells() const { return cells_.size(); }
+  /// Cells that were not measured for this reason.
+  std::size_t num_gaps(const std::string& reason) const;
   std::int64_t started_at() const { return started_at_; }
+  /// That all cells took.
+  double seconds() const { return seconds_; }
 
-  /// On disk when this returns.
-  Expected<void> append(const std::string& key, const nlohmann::json& value);
+  /// On disk when this returns. `seconds`: what it took to measure.
+  Expected<void> append(const std::string& key, const nlohmann::json& value, double seconds = 0);
 
  private:
   Expected<void> write(const std::string& line) const;
 
   std::filesystem::path path_;
-  std::int64_t started_at_ = 0;               // seconds since the epoch
+  std::int64_t started_at_ = 0;  // seconds since the epoch
+  double seconds_ = 0;
   std::map<std::string, std::string> cells_;  // JSON texts
 };
 

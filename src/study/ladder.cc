@@ -253,6 +253,12 @@ Stage Ladder::stage_of(int layer) const {
   return own.empty() ? Stage::engine : own.front()->stage;
 }
 
+double Ladder::allowed_percent(int layer) const {
+  double percent = 0;
+  for (const Option* option : options_of(layer)) percent += option->perplexity_percent;
+  return percent;
+}
+
 OptionIds executor_options(const Ladder& ladder, const OptionIds& on) {
   OptionIds ids;
   for (const std::string& id : on) {

@@ -57,6 +57,8 @@ struct Ladder {
   OptionIds up_to(int layer) const;
   Stack stack(const OptionIds& on) const;
   Stage stage_of(int layer) const;
+  /// How far perplexity may move from the layer before; 0: the same tokens must come out.
+  double allowed_percent(int layer) const;
 };
 
 Ladder ladder_for(engine::Backend backend);

@@ -58,7 +58,36 @@ json figure_at(const json& layer, std::size_t index) {
 std::string verified(const json& layer) {
   const json verification = layer.value("verification", json());
   if (!is_measured(verification)) return "";
-  return verification.at("verified").get<bool>() ? "yes" : "**no**";
+  if (!verification.at("verified").get<bool>()) return "**no**";
+  const auto by = verification.at("by").get<std::string>();
+  return by == "tokens" ? "same tokens" : by == "choices" ? "same choices" : by;
+}
+
+/// Joules per token at batch 1 and the most, or served.
+Row energy_cells(const json& layer) {
+  if (!layer.contains("energy") || !is_measured(layer.at("energy"))) return {"", ""};
+  const json& points = layer.at("energy").at("points");
+  const auto joules = [](const json& point) { return number(point.at("joules_per_token")); };
+  if (points.front().at("name") == "served") return {"", joules(points.front()) + " served"};
+  return {joules(points.front()), joules(points.back())};
+}
+
+std::string energy_note(const json& results) {
+  for (const json& layer : results.at("layers")) {
+    const json energy = layer.value("energy", json());
+    if (is_measured(energy)) return "\nJ per token: " + text(energy.at("source")) + ".\n";
+    if (energy.is_object()) return "\nJ per token: " + text(energy.at("gap")) + ".\n";
+  }
+  return "";
+}
+
+/// What was measured: the GPU where it ran there, the CPU otherwise.
+std::string machine_name(const json& results) {
+  const json& machine = results.at("machine");
+  if (results.at("backend") != "cuda" || machine.at("gpus").empty()) {
+    return text(machine.at("cpu").at("model"));
+  }
+  return text(machine.at("gpus").front().at("name"));
 }
 
 std::vector<std::int64_t> batches_of(const json& results) {
@@ -83,8 +112,8 @@ std::string layers(const json& results) {
     table.header.push_back(fmt::format("tok/s at {}", batch));
     table.alignment += "r";
   }
-  table.header.insert(table.header.end(), {"of limit at 1", "weights"});
-  table.alignment += "rr";
+  table.header.insert(table.header.end(), {"of limit at 1", "weights", "J/token at 1", "at most"});
+  table.alignment += "rrrr";
   for (const json& layer : results.at("layers")) {
     std::string options;
     for (const json& id : layer.at("options")) {
@@ -101,9 +130,10 @@ std::string layers(const json& results) {
     row.push_back(layer.contains("weight_bytes")
                       ? lab::report::bytes(layer.at("weight_bytes").get<std::int64_t>())
                       : "");
+    append(row, energy_cells(layer));
     table.rows.push_back(std::move(row));
   }
-  std::string out = "## Layers\n\n" + render(table) + "\n";
+  std::string out = "## Layers\n\n" + render(table) + energy_note(results) + "\n";
   for (const json& layer : results.at("layers")) {
     std::string note;
     if (!text(layer.at("absent")).empty()) note = "not measured: " + text(layer.at("absent"));
@@ -111,6 +141,8 @@ std::string layers(const json& results) {
     const json verification = layer.value("verification", json());
     if (is_measured(verification))
       note += (note.empty() ? "" : "; ") + text(verification.at("sentence"));
+    if (verification.is_object() && verification.contains("not_covered"))
+      note += "; " + text(verification.at("not_covered"));
     if (!layer.at("targets").empty()) {
       note += "; alone in";
       for (const json& target : layer.at("targets"))
@@ -126,8 +158,8 @@ std::string layers(const json& results) {
 
 std::string serving(const json& results) {
   MarkdownTable table{.header = {"serving", "tok/s", "TTFT p50 ms", "TTFT p95 ms", "TPOT p50 ms",
-                                 "TPOT p95 ms", "prompt tokens reused"},
-                      .alignment = "lrrrrrr",
+                                 "TPOT p95 ms", "answer p50 ms", "prompt tokens reused"},
+                      .alignment = "lrrrrrrr",
                       .rows = {}};
   for (const json& layer : results.at("layers")) {
     if (!layer.contains("serving")) continue;
@@ -136,7 +168,7 @@ std::string serving(const json& results) {
       table.rows.push_back({fmt::format("{} layer {}", side, layer.at("index").get<int>()),
                             number(o.at("tok_s")), number(o.at("ttft_ms").at("p50")),
                             number(o.at("ttft_ms").at("p95")), number(o.at("tpot_ms").at("p50")),
-                            number(o.at("tpot_ms").at("p95")),
+                            number(o.at("tpot_ms").at("p95")), number(o.at("answer_ms").at("p50")),
                             fmt::format("{} of {}", o.at("reused_tokens").get<std::int64_t>(),
                                         o.at("prompt_tokens").get<std::int64_t>())});
     }
@@ -145,16 +177,16 @@ std::string serving(const json& results) {
 }
 
 std::string leave_one_out(const json& results) {
-  MarkdownTable table{.header = {"option", "layer", "worth in company", "95% interval", "label",
-                                 "agrees", "remark"},
-                      .alignment = "lrrrlll",
-                      .rows = {}};
+  MarkdownTable table{
+      .header = {"option", "layer", "worth in company", "95% interval", "label", "sign", "remark"},
+      .alignment = "lrrrlll",
+      .rows = {}};
   for (const json& entry : results.at("leave_one_out")) {
     Row row = {markdown_code(entry.at("option").get<std::string>()),
                std::to_string(entry.at("layer").get<int>())};
     append(row, gain_cells(entry));
-    const bool judged = entry.contains("agrees");
-    row.push_back(judged ? (entry.at("agrees").get<bool>() ? "yes" : "no") : "");
+    const bool judged = entry.contains("sign");
+    row.push_back(judged ? text(entry.at("sign")) : "");
     row.push_back(judged ? text(entry.at("sentence")) : text(entry.value("gap", json())));
     table.rows.push_back(std::move(row));
   }
@@ -290,13 +322,12 @@ std::string machine(const json& results) {
 
 std::string render_markdown(const json& results) {
   const json& cells = results.at("cells");
-  std::string out =
-      fmt::format("# Gauntlet study {}\n\n{} on {} · {} · commit {} · {} of {} cells\n\n",
-                  text(results.at("study_id")), text(results.at("model").at("name")),
-                  text(results.at("machine").at("cpu").at("model")),
-                  lab::report::utc(results.at("started_at").get<std::int64_t>()),
-                  text(results.at("build").at("commit")), cells.at("measured").get<int>(),
-                  cells.at("planned").get<int>());
+  std::string out = fmt::format(
+      "# Gauntlet study {}\n\n{} on {} · {} · commit {} · {} of {} cells\n\n",
+      text(results.at("study_id")), text(results.at("model").at("name")), machine_name(results),
+      lab::report::utc(results.at("started_at").get<std::int64_t>()),
+      text(results.at("build").at("commit")), cells.at("measured").get<int>(),
+      cells.at("planned").get<int>());
   for (const json& finding : results.at("findings")) out += "- " + text(finding) + "\n";
   return out + "\n" + layers(results) + serving(results) + leave_one_out(results) +
          time_split(results) + sweeps(results) + router(results) + machine(results);

@@ -14,7 +14,7 @@
 #include "study/router.h"
 #include "study/serving.h"
 #include "study/time_split.h"
-#include "study/verify.h"
+#include "study/truth.h"
 
 namespace gauntlet::study {
 namespace {
@@ -27,67 +27,59 @@ constexpr int kLeastRepetitions = 5;
 constexpr int kMostRepetitions = 60;
 constexpr std::int64_t kSweepTokens = 8;
 
-std::vector<Tokens> prompts_of(const Workbench& bench, const Sizes& sizes) {
-  std::vector<Tokens> prompts;
-  const std::int64_t stride = std::ssize(bench.text()) / sizes.verify_prompts;
-  for (std::int64_t i = 0; i < sizes.verify_prompts; ++i) {
-    const auto at = bench.text().begin() + i * stride;
-    prompts.emplace_back(at, at + sizes.verify_prompt_tokens);
-  }
-  return prompts;
-}
-
-/// The room of the layers' workloads, which is enough for verifying and scoring too.
-Room layer_room(const Sizes& sizes) {
-  Room room = room_for(layer_workloads(sizes));
-  room.positions += sizes.verify_prompts * (sizes.verify_prompt_tokens + sizes.verify_tokens + 16);
-  room.positions += sizes.score_window + 16;
-  room.sequences += sizes.verify_prompts;
-  room.longest = std::max(
-      {room.longest, sizes.score_window + 1, sizes.verify_prompt_tokens + sizes.verify_tokens});
-  return room;
-}
-
-Room serve_room(const Sizes& sizes) {
-  constexpr std::int64_t kMostRunning = 64;
-  const std::int64_t longest =
-      2 * sizes.mix.shared_tokens + sizes.mix.own_tokens[1] + sizes.mix.output_tokens[1] + 16;
-  return {
-      .sequences = kMostRunning + 1, .positions = (kMostRunning + 1) * longest, .longest = longest};
-}
-
-/// One room for batches and prompts of every size, so that one executor serves them all.
-Room sweep_room(const Sizes& sizes) {
-  const auto most = [](const std::vector<std::int64_t>& of) {
-    return *std::ranges::max_element(of);
-  };
-  const Room batches = DecodeBatch::room(2 * most(sizes.batches), sizes.context + 2 * kSweepTokens);
-  const Room prompts =
-      DecodeBatch::room(2 * most(sizes.prompt_batches), most(sizes.prompt_lengths));
-  return {.sequences = std::max(batches.sequences, prompts.sequences),
-          .positions = std::max(batches.positions, prompts.positions),
-          .longest = std::max(batches.longest, prompts.longest)};
-}
-
 std::span<const std::int32_t> first_of(const Tokens& text, std::int64_t count) {
   return {text.data(), static_cast<std::size_t>(std::min(count, std::ssize(text)))};
 }
 
-json to_json(const GreedyRun& run) { return {{"tokens", run.tokens}, {"margins", run.margins}}; }
+/// Prompts, or decodes from forks of contexts, one repetition at a time.
+class Repeater {
+ public:
+  Repeater(const Workbench& bench, engine::Executor& executor, const engine::SpeedTest& test)
+      : test_(test), meter_(executor), contexts_(bench, executor, test.batch) {}
+
+  /// Ready, and warm.
+  Expected<void> prepare() {
+    const auto ready = is_decode() ? contexts_.fill(test_.context) : meter_.prepare(test_, {});
+    if (!ready) return ready;
+    const auto warm = next();
+    if (!warm) return warm.error();
+    return {};
+  }
+  Expected<engine::SpeedSample> next() {
+    if (!is_decode()) return meter_.measure();
+    if (forked_tokens_ + test_.tokens >= kForkTokens) forks_.reset();
+    if (!forks_) {
+      auto forks = contexts_.fork(test_.batch);
+      if (!forks) return forks.error();
+      forks_ = std::move(*forks);
+      forked_tokens_ = 1;
+    }
+    forked_tokens_ += test_.tokens;
+    return forks_->sample(test_.tokens);
+  }
+
+ private:
+  bool is_decode() const { return test_.kind == engine::SpeedKind::decode; }
+
+  engine::SpeedTest test_;
+  engine::SpeedMeter meter_;
+  DecodeBatch contexts_;
+  std::unique_ptr<DecodeBatch> forks_;
+  std::int64_t forked_tokens_ = 0;
+};
 
 /// Repetitions of one speed test on one stack.
 CellValue repeat(const Workbench& bench, engine::Executor& executor, const engine::SpeedTest& test,
                  double seconds) {
-  engine::SpeedMeter meter(executor);
-  if (const auto ready = meter.prepare(test, {}); !ready) return ready.error();
-  if (const auto warm = meter.measure(); !warm) return warm.error();
+  Repeater repeater(bench, executor, test);
+  if (const auto ready = repeater.prepare(); !ready) return ready.error();
   std::vector<double> ms;
   engine::SpeedSample last;
   for (const auto start = Clock::now(); std::ssize(ms) < kMostRepetitions;) {
     const double passed = std::chrono::duration<double>(Clock::now() - start).count();
     if (std::ssize(ms) >= kLeastRepetitions && passed > seconds) break;
     if (bench.is_cancelled()) return Error{"interrupted"};
-    const auto sample = meter.measure();
+    const auto sample = repeater.next();
     if (!sample) return sample.error();
     ms.push_back(1e3 * sample->seconds);
     last = *sample;
@@ -105,12 +97,6 @@ CellValue repeat(const Workbench& bench, engine::Executor& executor, const engin
                                         static_cast<double>(executor.config().num_layers)}};
 }
 
-Expected<engine::Score> score(const Workbench& bench, engine::Executor& executor,
-                              const Sizes& sizes) {
-  return engine::score_tokens(executor, first_of(bench.text(), sizes.score_tokens),
-                              {.window = sizes.score_window});
-}
-
 struct Executors {
   std::shared_ptr<engine::Executor> a, b;
 };
@@ -119,37 +105,15 @@ struct Executors {
 Expected<Executors> fit(Workbench& bench, Sizes& sizes, const Sides& sides) {
   constexpr std::int64_t kFewest = 8;
   while (true) {
-    const auto a = bench.executor(sides.a, layer_room(sizes));
-    const auto b = a ? bench.executor(sides.b, layer_room(sizes)) : a;
+    const auto a = bench.executor(sides.a, study_room(sizes));
+    const auto b = a ? bench.executor(sides.b, study_room(sizes)) : a;
     if (a && b) return Executors{*a, *b};
     if (sizes.most_sequences <= kFewest) return b.error();
-    sizes.most_sequences /= 2;
+    sizes = halved(std::move(sizes));
   }
 }
 
 }  // namespace
-
-CellValue measure_truth(Workbench& bench, const Sizes& sizes, const OptionIds& on) {
-  const auto executor = bench.executor(on, layer_room(sizes));
-  if (!executor) return executor.error();
-  const auto run = greedy(**executor, prompts_of(bench, sizes), sizes.verify_tokens);
-  if (!run) return run.error();
-  const auto scored = score(bench, **executor, sizes);
-  if (!scored) return scored.error();
-  json value = to_json(*run);
-  value["perplexity"] = scored->perplexity;
-  value["scored_tokens"] = scored->tokens;
-  return value;
-}
-
-CellValue measure_served_truth(Workbench& bench, const Sizes& sizes, const OptionIds& on) {
-  const auto executor = bench.executor(on, serve_room(sizes));
-  if (!executor) return executor.error();
-  const auto run = served_greedy(**executor, bench.ladder().stack(on).scheduler,
-                                 prompts_of(bench, sizes), sizes.verify_tokens);
-  if (!run) return run.error();
-  return to_json(*run);
-}
 
 CellValue measure_duel(Workbench& bench, const Sizes& sizes, const Sides& sides, double seconds) {
   Sizes fitting = sizes;
@@ -163,7 +127,7 @@ CellValue measure_duel(Workbench& bench, const Sizes& sizes, const Sides& sides,
 
 CellValue measure_saturation(Workbench& bench, const Sizes& sizes) {
   const OptionIds on = bench.ladder().all();
-  const auto executor = bench.executor(on, serve_room(sizes));
+  const auto executor = bench.executor(on, study_room(sizes));
   if (!executor) return executor.error();
   const auto requests = plan_requests(sizes.mix, sizes.requests, 0, bench.text());
   const Stack stack = bench.ladder().stack(on);
@@ -191,23 +155,25 @@ CellValue measure_serve_duel(Workbench& bench, const Journal& journal, const Siz
   constexpr double kOverload = 1.5;
   const auto saturation = saturation_of(journal);
   if (!saturation) return saturation.error();
-  const auto on_a = bench.executor(sides.a, serve_room(sizes));
+  const auto on_a = bench.executor(sides.a, study_room(sizes));
   if (!on_a) return on_a.error();
-  const auto on_b = bench.executor(sides.b, serve_room(sizes));
+  const auto on_b = bench.executor(sides.b, study_room(sizes));
   if (!on_b) return on_b.error();
+  const int blocks = std::max(3, sizes.least_blocks / 2);
+  const auto fitting = static_cast<std::int64_t>(*saturation * seconds / (4 * blocks));
   const auto requests =
-      plan_requests(sizes.mix, sizes.requests, kOverload * *saturation, bench.text());
+      plan_requests(sizes.mix, std::clamp(fitting, sizes.requests / 4, sizes.requests),
+                    kOverload * *saturation, bench.text());
   const Stack a = bench.ladder().stack(sides.a), b = bench.ladder().stack(sides.b);
-  const auto fought =
-      serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
-                 {.seconds = seconds, .least_blocks = std::max(2, sizes.least_blocks / 2)});
+  const auto fought = serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
+                                 {.seconds = seconds, .least_blocks = blocks});
   if (!fought) return fought.error();
   return to_json(*fought);
 }
 
 CellValue measure_batch(Workbench& bench, const Sizes& sizes, std::int64_t batch, double seconds) {
   const engine::SpeedTest test{.batch = batch, .context = sizes.context, .tokens = kSweepTokens};
-  const auto executor = bench.executor(bench.ladder().all(), sweep_room(sizes));
+  const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
   if (!executor) return executor.error();
   return repeat(bench, **executor, test, seconds);
 }
@@ -219,7 +185,7 @@ CellValue measure_prompts(Workbench& bench, const Sizes& sizes, const Prompts& p
     return Error{
         fmt::format("{} has {} positions", bench.model().name, bench.model().max_positions)};
   }
-  const auto executor = bench.executor(bench.ladder().all(), sweep_room(sizes));
+  const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
   if (!executor) return executor.error();
   return repeat(bench, **executor,
                 {.kind = engine::SpeedKind::prefill, .batch = batch, .tokens = length}, seconds);
@@ -229,13 +195,22 @@ CellValue measure_context(Workbench& bench, const Sizes& sizes, const Prompts& c
                           double seconds) {
   const auto [context, batch] = contexts;
   const StepBudget budget{.seconds = seconds};
-  const std::int64_t positions = context + budget.most + 1;
-  if (positions > bench.model().max_positions) {
-    return Error{
-        fmt::format("{} has {} positions", bench.model().name, bench.model().max_positions)};
+  const auto positions = [&](std::int64_t of) { return of + budget.most + 1; };
+  const std::int64_t most = bench.model().max_positions;
+  if (positions(context) > most) {
+    return Error{fmt::format("{} has {} positions", bench.model().name, most)};
   }
-  const std::int64_t most = *std::ranges::max_element(sizes.context_batches);
-  const auto executor = bench.executor(bench.ladder().all(), DecodeBatch::room(most, positions));
+  // One room for all contexts where there is memory for it, and then one executor.
+  std::int64_t longest = context;
+  for (const std::int64_t other : sizes.contexts) {
+    if (positions(other) <= most) longest = std::max(longest, other);
+  }
+  const std::int64_t widest = *std::ranges::max_element(sizes.context_batches);
+  auto executor =
+      bench.executor(bench.ladder().all(), DecodeBatch::room(widest, positions(longest)));
+  if (!executor) {
+    executor = bench.executor(bench.ladder().all(), DecodeBatch::room(batch, positions(context)));
+  }
   if (!executor) return executor.error();
   DecodeBatch sequences(bench, **executor, batch);
   if (const auto filled = sequences.fill(context); !filled) return filled.error();
@@ -251,9 +226,9 @@ CellValue measure_precision(Workbench& bench, const Sizes& sizes, const OptionId
     for (const std::string& id : point) all.erase(id);
   }
   all.insert(on.begin(), on.end());
-  const auto executor = bench.executor(all, layer_room(sizes));
+  const auto executor = bench.executor(all, study_room(sizes));
   if (!executor) return executor.error();
-  const auto scored = score(bench, **executor, sizes);
+  const auto scored = score_text(bench, **executor, sizes);
   if (!scored) return scored.error();
   auto value =
       repeat(bench, **executor, {.batch = 1, .context = sizes.context, .tokens = 16}, seconds);
@@ -270,7 +245,7 @@ CellValue measure_load(Workbench& bench, const Journal& journal, const Sizes& si
   const auto saturation = saturation_of(journal);
   if (!saturation) return saturation.error();
   const OptionIds on = bench.ladder().all();
-  const auto executor = bench.executor(on, serve_room(sizes));
+  const auto executor = bench.executor(on, study_room(sizes));
   if (!executor) return executor.error();
   const double per_second = of_saturation * *saturation;
   const auto count = std::clamp(static_cast<std::int64_t>(per_second * seconds), sizes.requests / 2,
@@ -286,16 +261,18 @@ CellValue measure_load(Workbench& bench, const Journal& journal, const Sizes& si
 }
 
 CellValue measure_router(Workbench& bench, const Sizes& sizes) {
-  const auto executor = bench.executor(bench.ladder().all(), layer_room(sizes));
+  const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
   if (!executor) return executor.error();
   return study_router(bench, **executor, first_of(bench.text(), sizes.router_tokens));
 }
 
 CellValue measure_time(Workbench& bench, const Sizes& sizes) {
+  const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
+  if (!executor) return executor.error();
   json splits = json::array();
   for (const std::int64_t batch : {std::int64_t{1}, sizes.most_sequences}) {
-    const auto split = split_time(bench, bench.ladder().all(),
-                                  {.batch = batch, .context = sizes.context, .steps = 32});
+    const auto split =
+        split_time(bench, **executor, {.batch = batch, .context = sizes.context, .steps = 32});
     if (!split) return split.error();
     splits.push_back(to_json(*split));
   }

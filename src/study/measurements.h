@@ -12,11 +12,6 @@ namespace gauntlet::study {
 
 using CellValue = Expected<nlohmann::json>;
 
-/// Greedy tokens with their margins, and perplexity.
-CellValue measure_truth(Workbench& bench, const Sizes& sizes, const OptionIds& on);
-/// Greedy tokens through the serving loop.
-CellValue measure_served_truth(Workbench& bench, const Sizes& sizes, const OptionIds& on);
-
 struct Sides {
   OptionIds a, b;
 };

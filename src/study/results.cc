@@ -87,7 +87,10 @@ json assemble(const StudyFacts& facts, const Journal& journal) {
   document["model"] = model_to_json(facts);
   document["doctor"] = doctor_to_json(facts.doctor);
   document["options"] = options_to_json(facts.ladder);
-  document["cells"] = {{"planned", facts.num_cells}, {"measured", journal.num_cells()}};
+  document["cells"] = {{"planned", facts.num_cells},
+                       {"measured", journal.num_cells()},
+                       {"left_out", journal.num_gaps(kLeftOut)},
+                       {"seconds", journal.seconds()}};
   document["layers"] = layers_to_json(facts, journal);
   document["total"] = total_to_json(journal);
   document["leave_one_out"] = leave_one_out_to_json(facts, journal, document["layers"]);

@@ -36,6 +36,9 @@ struct StudyFacts {
   std::size_t num_cells = 0;  // planned
 };
 
+/// Why a cell has no figure where a study's time came to its end before it.
+inline constexpr const char* kLeftOut = "left out: the time of a quick study was used up";
+
 nlohmann::json assemble(const StudyFacts& facts, const Journal& journal);
 
 /// Adds the sentences of what was found.

@@ -10,24 +10,12 @@
 #include "study/estimates.h"
 #include "study/results_parts.h"
 #include "study/rules.h"
-#include "study/verify.h"
+#include "study/truth.h"
 
 namespace gauntlet::study {
 namespace {
 
 using nlohmann::json;
-
-GreedyRun run_from(const json& cell) {
-  return {.tokens = cell.at("tokens").get<std::vector<std::vector<std::int32_t>>>(),
-          .margins = cell.at("margins").get<std::vector<std::vector<double>>>()};
-}
-
-/// How far perplexity may move between two layers; 0: not at all.
-double allowed_percent(const Ladder& ladder, int layer) {
-  double percent = 0;
-  for (const Option* option : ladder.options_of(layer)) percent += option->perplexity_percent;
-  return percent;
-}
 
 json verify_by_perplexity(const json& before, const json& own, double allowed) {
   const double was = before.at("perplexity"), is = own.at("perplexity");
@@ -43,8 +31,40 @@ json verify_by_perplexity(const json& before, const json& own, double allowed) {
                                    is, change, was, allowed)}};
 }
 
-json verify_by_tokens(const json& before, const json& own, double least_margin) {
-  const Agreement agreement = compare(run_from(before), run_from(own), least_margin);
+/// The second look at a layer whose tokens differ.
+json verify_by_choices(const StudyFacts& facts, const json& own, const Agreement& agreement) {
+  const json& replayed = own.at("replayed");
+  const auto wrong = replayed.at("wrong").get<std::string>();
+  json entry = {{"by", "choices"},
+                {"verified", wrong.empty()},
+                {"compared", replayed.at("compared")},
+                {"of", replayed.at("of")},
+                {"replaced", replayed.at("replaced")},
+                {"experts", replayed.at("experts")},
+                {"perplexity", own.value("perplexity", json())}};
+  if (!wrong.empty()) {
+    entry["sentence"] = fmt::format("wrong: {}; with the experts of the layer before replayed, {}",
+                                    agreement.difference, wrong);
+    return entry;
+  }
+  entry["sentence"] = fmt::format(
+      "the same {} choices with the experts of the layer before replayed: undecided router at {} "
+      "({} of {} choices of experts replaced)",
+      replayed.at("compared").get<std::int64_t>(), replayed.at("where").get<std::string>(),
+      replayed.at("replaced").get<std::int64_t>(), replayed.at("experts").get<std::int64_t>());
+  entry["not_covered"] =
+      fmt::format("a watched step runs without {}: those are covered up to where the tokens differ",
+                  unwatched_parts(facts.ladder.backend));
+  return entry;
+}
+
+json verify_by_tokens(const StudyFacts& facts, const json& before, const json& own) {
+  const double least_margin = facts.ladder.least_margin;
+  const Agreement agreement =
+      compare(run_from_json(before), run_from_json(own).tokens, least_margin);
+  if (!agreement.agrees && own.contains("replayed")) {
+    return verify_by_choices(facts, own, agreement);
+  }
   return {{"by", "tokens"},
           {"verified", agreement.agrees},
           {"compared", agreement.compared},
@@ -56,7 +76,7 @@ json verify_by_tokens(const json& before, const json& own, double least_margin) 
                              "within {} of a tie and are not judged)",
                              agreement.compared, agreement.of - agreement.compared, agreement.of,
                              least_margin)
-               : agreement.difference}};
+               : "wrong: " + agreement.difference}};
 }
 
 json verification(const StudyFacts& facts, const Journal& journal, int layer) {
@@ -74,9 +94,9 @@ json verification(const StudyFacts& facts, const Journal& journal, int layer) {
   }
   const json before = journal.at(keys::verify(layer_before(facts.ladder, layer)));
   if (!is_measured(before)) return nullptr;
-  const double allowed = allowed_percent(facts.ladder, layer);
+  const double allowed = facts.ladder.allowed_percent(layer);
   return allowed > 0 ? verify_by_perplexity(before, own, allowed)
-                     : verify_by_tokens(before, own, facts.ladder.least_margin);
+                     : verify_by_tokens(facts, before, own);
 }
 
 /// The next measured duel in which this layer is the side that is improved on.
@@ -126,6 +146,7 @@ json layer_to_json(const StudyFacts& facts, const Journal& journal, int layer) {
   if (!ladder.layers[layer].absent.empty()) return entry;
   entry["stage"] = ladder.stage_of(layer) == Stage::engine ? "engine" : "serving";
   entry["verification"] = verification(facts, journal, layer);
+  entry["energy"] = journal.at(keys::energy(layer));
   entry["kv_bytes_per_position"] = kv_bytes(facts.model, ladder.stack(ladder.up_to(layer)));
   const json duel = layer == 0 ? duel_above(facts, journal, layer) : journal.at(keys::layer(layer));
   if (duel.is_object() && duel.contains("gap")) entry["gap"] = duel.at("gap");
@@ -152,10 +173,6 @@ std::vector<std::string> changed_lines(const json& duel) {
 }
 
 }  // namespace
-
-bool is_measured(const json& cell) {
-  return !cell.is_null() && !(cell.is_object() && cell.contains("gap"));
-}
 
 json layers_to_json(const StudyFacts& facts, const Journal& journal) {
   json list = json::array();
@@ -198,7 +215,7 @@ json leave_one_out_to_json(const StudyFacts& facts, const Journal& journal, cons
         if (other->id != option.id) company.others.push_back(other->id);
       }
       const SignCheck sign = check_sign(company);
-      entry["agrees"] = sign.agrees;
+      entry["sign"] = name_of(sign.sign);
       entry["sentence"] = sign.sentence;
     }
     list.push_back(std::move(entry));

@@ -15,7 +15,4 @@ nlohmann::json sweeps_to_json(const StudyFacts& facts, const Journal& journal);
 nlohmann::json router_to_json(const Journal& journal);
 nlohmann::json time_to_json(const Journal& journal);
 
-/// A cell that was measured: neither missing nor a gap.
-bool is_measured(const nlohmann::json& cell);
-
 }  // namespace gauntlet::study

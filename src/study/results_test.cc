@@ -88,11 +88,68 @@ TEST_F(Results, say_why_an_option_is_worth_something_else_in_company) {
   const json results = assembled();
   for (const json& entry : results.at("leave_one_out")) {
     if (entry.at("option") == "bf16_kv") {
-      EXPECT_FALSE(entry.at("agrees").get<bool>());
+      EXPECT_EQ(entry.at("sign"), "opposite");
       EXPECT_THAT(entry.at("sentence").get<std::string>(), HasSubstr("layer 5 also brought"));
     }
-    EXPECT_TRUE(entry.at("option") != "threads" || entry.at("agrees").get<bool>());
+    EXPECT_TRUE(entry.at("option") != "threads" || entry.at("sign") == "same");
   }
+}
+
+TEST_F(Results, say_by_which_check_a_layer_passed) {
+  sample.fill(journal);
+  json own = journal.at(keys::verify(2));
+  own["tokens"][0][1] = 99;
+  own["replayed"] = {{"compared", 5}, {"of", 6},     {"experts", 48},
+                     {"replaced", 3}, {"wrong", ""}, {"where", "prompt 1, token 2"}};
+  ASSERT_TRUE(journal.append(keys::verify(2), own));
+  const json passed = assemble(sample.facts, journal);
+  const json& truth = passed.at("layers")[2].at("verification");
+  EXPECT_TRUE(truth.at("verified").get<bool>());
+  EXPECT_EQ(truth.at("by"), "choices");
+  EXPECT_THAT(truth.at("sentence").get<std::string>(),
+              HasSubstr("undecided router at prompt 1, token 2 (3 of 48"));
+  EXPECT_THAT(truth.at("not_covered").get<std::string>(), HasSubstr("a watched step runs without"));
+  EXPECT_EQ(passed.at("layers")[1].at("verification").at("by"), "tokens");
+  const std::string markdown = render_markdown(passed);
+  EXPECT_THAT(markdown, HasSubstr("| same choices |"));
+  EXPECT_THAT(markdown, HasSubstr("a watched step runs without"));
+
+  own["replayed"]["wrong"] = "prompt 2, token 1: not the 4 of the layer before";
+  ASSERT_TRUE(journal.append(keys::verify(2), own));
+  const json failed = assemble(sample.facts, journal);
+  EXPECT_FALSE(failed.at("layers")[2].at("verification").at("verified").get<bool>());
+  EXPECT_THAT(failed.at("findings"),
+              Contains(testing::ResultOf([](const json& f) { return f.get<std::string>(); },
+                                         HasSubstr("Layer 2 (memory) is not verified, wrong:"))));
+}
+
+TEST_F(Results, name_the_machine_that_was_measured) {
+  EXPECT_THAT(render_markdown(assembled()), HasSubstr("sample-model on Sample CPU"));
+  SampleStudy on_gpu(engine::Backend::cuda);
+  on_gpu.facts.machine.gpus = {{.name = "Sample GPU"}};
+  Journal other = Journal::begin(tree.root() / "gpu.jsonl", {}, 0).value();
+  on_gpu.fill(other);
+  const json results = assemble(on_gpu.facts, other);
+  EXPECT_THAT(render_markdown(results), HasSubstr("sample-model on Sample GPU"));
+  EXPECT_THAT(different_subjects(results, results), testing::IsEmpty());
+}
+
+TEST_F(Results, give_joules_per_token_or_why_there_are_none) {
+  const json told = assembled();
+  EXPECT_THAT(render_markdown(told), HasSubstr("J per token: RAPL: package-0."));
+  EXPECT_EQ(told.at("layers")[1].at("energy").at("points")[0].at("joules_per_token"), 0.04);
+  ASSERT_TRUE(journal.append(keys::energy(0), {{"gap", "not told by this machine"}}));
+  EXPECT_THAT(render_markdown(assemble(sample.facts, journal)),
+              HasSubstr("J per token: not told by this machine."));
+}
+
+TEST_F(Results, count_what_was_left_out) {
+  sample.fill(journal);
+  ASSERT_TRUE(journal.append(keys::batch(64), {{"gap", kLeftOut}}));
+  const json results = assemble(sample.facts, journal);
+  EXPECT_EQ(results.at("cells").at("left_out"), 1);
+  EXPECT_THAT(render_markdown(results), HasSubstr("gap: left out: the time of a quick study"));
+  EXPECT_THAT(results.at("findings").back().get<std::string>(), HasSubstr("1 of "));
 }
 
 TEST_F(Results, keep_a_gap_as_a_gap) {
@@ -204,6 +261,14 @@ TEST(Estimates, put_the_gains_of_all_workloads_into_a_geometric_mean) {
   EXPECT_NEAR(overall_gain(bouts).median, 2, 1e-9);
   EXPECT_EQ(gains_of(bouts).at("workloads")[0].at("label"), "gain");
   EXPECT_EQ(gains_of(bouts).at("workloads")[1].at("label"), "no_gain");
+}
+
+TEST(Estimates, keep_what_stands_beside_out_of_the_mean) {
+  const json bouts = {
+      {{"name", "x"}, {"ns", {{400, 100, 100, 400}, {400, 100, 100, 400}}}},
+      {{"name", "y"}, {"beside", true}, {"ns", {{100, 900, 900, 100}, {100, 900, 900, 100}}}}};
+  EXPECT_NEAR(overall_gain(bouts).median, 4, 1e-9);
+  EXPECT_EQ(gains_of(bouts).at("workloads")[1].at("label"), "loss");
 }
 
 }  // namespace

@@ -39,10 +39,15 @@ Verdict judge(const lab::Estimate& ratio) {
   return ratio.lo > 1 ? Verdict::gain : ratio.hi < 1 ? Verdict::loss : Verdict::no_gain;
 }
 
+const char* name_of(Sign sign) {
+  return sign == Sign::same ? "same" : sign == Sign::undecided ? "undecided" : "opposite";
+}
+
 SignCheck check_sign(const Company& company) {
   const Verdict alone = judge(company.worth), layer = judge(company.layer_gain);
   if (alone == layer) {
-    return {true, fmt::format("{} in company too: {}", words_of(alone), interval(company.worth))};
+    return {Sign::same,
+            fmt::format("{} in company too: {}", words_of(alone), interval(company.worth))};
   }
   std::string why;
   if (!company.others.empty()) {
@@ -58,7 +63,8 @@ SignCheck check_sign(const Company& company) {
   if (!company.plan_without.empty()) {
     why += fmt::format("; without it the plan reads {}", in_words(company.plan_without));
   }
-  return {false,
+  const bool undecided = alone == Verdict::no_gain || layer == Verdict::no_gain;
+  return {undecided ? Sign::undecided : Sign::opposite,
           fmt::format("{} in its layer, {} in company: {}", words_of(layer), words_of(alone), why)};
 }
 

@@ -25,11 +25,14 @@ struct Company {
   std::vector<std::string> others;        // options of the same layer
   std::vector<std::string> plan_without;  // lines of the plan that changed with it
 };
+enum class Sign { same, undecided, opposite };
+const char* name_of(Sign sign);
 struct SignCheck {
-  bool agrees = true;
+  Sign sign = Sign::same;
   std::string sentence;
 };
-/// Agreement is the same verdict; otherwise the sentence says why they may differ.
+/// The same verdict; or one interval holds 1 and has no sign to compare; or a gain against a loss.
+/// Where they are not the same, the sentence says why.
 SignCheck check_sign(const Company& company);
 
 /// A part of a step and the least time it could take.

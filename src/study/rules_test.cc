@@ -19,7 +19,7 @@ TEST(Verdicts, follow_the_interval_and_not_the_median) {
 TEST(SignChecks, agree_when_both_gain) {
   const auto sign =
       check_sign({.option = "simd", .worth = {2, 1.9, 2.1}, .layer = 2, .layer_gain = {5, 4, 6}});
-  EXPECT_TRUE(sign.agrees);
+  EXPECT_EQ(sign.sign, Sign::same);
   EXPECT_THAT(sign.sentence, HasSubstr("gain in company too: 2.00× [1.90, 2.10]"));
 }
 
@@ -29,7 +29,7 @@ TEST(SignChecks, blame_the_options_that_came_along) {
                                 .layer = 3,
                                 .layer_gain = {1.5, 1.4, 1.6},
                                 .others = {"fused"}});
-  EXPECT_FALSE(sign.agrees);
+  EXPECT_EQ(sign.sign, Sign::opposite);
   EXPECT_THAT(sign.sentence, HasSubstr("layer 3 also brought fused"));
 }
 
@@ -39,7 +39,7 @@ TEST(SignChecks, show_the_plan_without_the_option) {
                                 .layer = 5,
                                 .layer_gain = {1.5, 1.4, 1.6},
                                 .plan_without = {"experts: bf16 x bf16"}});
-  EXPECT_FALSE(sign.agrees);
+  EXPECT_EQ(sign.sign, Sign::undecided);
   EXPECT_THAT(sign.sentence, HasSubstr("one of the two intervals holds 1"));
   EXPECT_THAT(sign.sentence, HasSubstr("without it the plan reads experts: bf16 x bf16"));
 }

@@ -91,6 +91,19 @@ class SampleStudy {
     return {{"a", side}, {"b", other}, {"bouts", std::move(bouts)}};
   }
 
+  json energy(int layer) const {
+    const auto point = [](const char* name, int batch, double joules) {
+      return json{{"name", name},
+                  {"batch", batch},
+                  {"joules_per_token", joules},
+                  {"watts", 60.0},
+                  {"tokens", 650}};
+    };
+    json points = {point("decode_1", 1, 0.08 / (layer + 1)), point("decode_64", 64, 0.02)};
+    if (facts.ladder.stage_of(layer) == Stage::serving) points = {point("served", 64, 0.03)};
+    return {{"source", "RAPL: package-0"}, {"points", std::move(points)}};
+  }
+
   static json outcome(double tok_s) {
     return {{"seconds", 1.5},
             {"requests", 32},
@@ -101,15 +114,17 @@ class SampleStudy {
             {"requests_per_s", 21.0},
             {"ttft_ms", {{"p50", 40.0}, {"p95", 90.0}}},
             {"tpot_ms", {{"p50", 2.0}, {"p95", 5.0}}},
+            {"answer_ms", {{"p50", 120.0}, {"p95", 240.0}}},
             {"mean_queue", 3.5},
             {"max_queue", 9}};
   }
 
   static json serve_duel(double gain) {
     json bouts = json::array();
-    for (const char* name : {"makespan", "first_token_p50", "between_tokens_p95"}) {
+    for (const char* name : {"makespan", "first_token_p50", "answer_p50"}) {
       bouts.push_back({{"name", name}, {"ns", rounds(1e9, gain)}});
     }
+    bouts.push_back({{"name", "between_tokens_p95"}, {"beside", true}, {"ns", rounds(1e7, 0.4)}});
     return {{"bouts", std::move(bouts)}, {"a", outcome(500)}, {"b", outcome(500 * gain)}};
   }
 
@@ -121,6 +136,7 @@ class SampleStudy {
               {"perplexity", number_in(key) >= 5 ? 20.45 : 20.4},
               {"scored_tokens", 2048}};
     }
+    if (kind == "energy") return energy(number_in(key));
     if (kind == "layer") {
       const int layer = number_in(key);
       if (facts.ladder.stage_of(layer) == Stage::serving) return serve_duel(1.6);

@@ -60,7 +60,8 @@ class Feed {
                  note_token(index);
                  return engine::Verdict::go_on;
                },
-           .on_finish = [this](const engine::FinishEvent& event) { note_finish(event); }});
+           .on_finish = [this,
+                         index](const engine::FinishEvent& event) { note_finish(index, event); }});
       if (!id) return id.error();
     }
     return {};
@@ -76,8 +77,9 @@ class Feed {
     last_token_s_[index] = now;
   }
 
-  void note_finish(const engine::FinishEvent& event) {
+  void note_finish(std::size_t index, const engine::FinishEvent& event) {
     ++finished_;
+    outcome_.answer_ms.push_back(1e3 * (passed_s() - requests_[index].at_s));
     outcome_.output_tokens += event.output_tokens;
     outcome_.prompt_tokens += event.prompt_tokens;
     outcome_.reused_tokens += event.reused_tokens;
@@ -151,10 +153,12 @@ double percentile(std::vector<double> values, double part) {
 Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
                                const std::vector<PlannedRequest>& requests,
                                const DuelBudget& budget) {
-  ServeDuel result{
-      .metrics = {{"makespan", {}}, {"first_token_p50", {}}, {"between_tokens_p95", {}}},
-      .a = {},
-      .b = {}};
+  ServeDuel result{.metrics = {{.name = "makespan"},
+                               {.name = "first_token_p50"},
+                               {.name = "answer_p50"},
+                               {.name = "between_tokens_p95", .beside = true}},
+                   .a = {},
+                   .b = {}};
   const auto start = Clock::now();
   for (int round = 0; round < budget.most_blocks; ++round) {
     const double passed = std::chrono::duration<double>(Clock::now() - start).count();
@@ -166,6 +170,7 @@ Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
       auto outcome = serve(bench, side == 0 ? sides.a : sides.b, requests);
       if (!outcome) return outcome.error();
       const double ms[] = {1e3 * outcome->seconds, percentile(outcome->first_token_ms, 0.5),
+                           percentile(outcome->answer_ms, 0.5),
                            percentile(outcome->between_token_ms, 0.95)};
       for (std::size_t m = 0; m < result.metrics.size(); ++m) {
         lab::Block& block = result.metrics[m].blocks.back();
@@ -192,6 +197,8 @@ json to_json(const ServeOutcome& o) {
       {"tpot_ms",
        {{"p50", percentile(o.between_token_ms, 0.5)},
         {"p95", percentile(o.between_token_ms, 0.95)}}},
+      {"answer_ms",
+       {{"p50", percentile(o.answer_ms, 0.5)}, {"p95", percentile(o.answer_ms, 0.95)}}},
       {"mean_queue", o.mean_queue},
       {"max_queue", o.max_queue}};
 }
@@ -199,7 +206,8 @@ json to_json(const ServeOutcome& o) {
 json to_json(const ServeDuel& duel) {
   json bouts = json::array();
   for (const auto& metric : duel.metrics) {
-    bouts.push_back({{"name", metric.name}, {"ns", to_json(metric.blocks)}});
+    bouts.push_back(
+        {{"name", metric.name}, {"beside", metric.beside}, {"ns", to_json(metric.blocks)}});
   }
   return {{"bouts", std::move(bouts)}, {"a", to_json(duel.a)}, {"b", to_json(duel.b)}};
 }

@@ -36,6 +36,7 @@ struct ServeOutcome {
   std::int64_t reused_tokens = 0;
   std::vector<double> first_token_ms;    // of each request, since it was due
   std::vector<double> between_token_ms;  // of each token after the first
+  std::vector<double> answer_ms;         // of each request, since it was due, to its last token
   double mean_queue = 0;                 // requests that wait for their first token, over the steps
   std::int64_t max_queue = 0;
 };
@@ -51,10 +52,12 @@ Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
 double percentile(std::vector<double> values, double part);
 
 /// The same requests on two sides in turns. Metrics, lower being better: makespan, first_token_p50,
-/// between_tokens_p95.
+/// answer_p50; and beside them between_tokens_p95, the price of letting requests in early, which
+/// the time to the whole answer includes.
 struct ServeDuel {
   struct Metric {
     const char* name;
+    bool beside = false;             // shown, but no part of the gain
     std::vector<lab::Block> blocks;  // ns
   };
   std::vector<Metric> metrics;

@@ -29,14 +29,23 @@ struct Sizes {
   std::vector<std::int64_t> prompt_batches;
   std::vector<double> loads;  // of saturation
   std::int64_t requests = 32;
+  std::int64_t most_served = 64;  // requests at once
   RequestMix mix;
   int least_blocks = 4;
   double budget_seconds = 0;  // to share out among the cells that repeat until their time is up
+  double stack_seconds = 0;   // that making an executor will take, roughly
+  double end_seconds = 0;     // when a study must be over; 0: whenever it is
 };
 
 /// `budget_seconds` 0: what suits the depth.
 Sizes sizes_for(Depth depth, engine::Backend backend, const model::ModelConfig& model,
                 double budget_seconds);
+
+/// Half as many sequences, for stacks that leave little memory.
+Sizes halved(Sizes sizes);
+
+/// Room for every cell but those of long contexts, so that a stack is made once for all of them.
+Room study_room(const Sizes& sizes);
 
 /// The workloads that every layer runs: a prompt, and decoding at batch 1, 8 and the most.
 std::vector<Workload> layer_workloads(const Sizes& sizes);

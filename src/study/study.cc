@@ -54,19 +54,40 @@ json value_or_gap(Expected<json> measured) {
   return measured ? std::move(*measured) : json{{"gap", measured.error().message}};
 }
 
+Pace pace_of(const StudyConfig& config, const std::vector<Cell>& cells) {
+  std::vector<PacedCell> paced;
+  for (const Cell& cell : cells) paced.push_back(cell.pace);
+  Pace pace(std::move(paced), {.repeat_s = config.facts.sizes.budget_seconds,
+                               .end_s = config.facts.sizes.end_seconds});
+  pace.spend(config.spent_s);
+  return pace;
+}
+
 Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells, Workbench& bench,
                        Journal& journal) {
-  double left = 0;
-  for (const Cell& cell : cells) left += journal.has(cell.key) ? 0 : cell.seconds;
+  using Clock = std::chrono::steady_clock;
+  Pace pace = pace_of(config, cells);
+  pace.spend(journal.seconds());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (journal.has(cells[i].key)) pace.leave(i);
+  }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (journal.has(cells[i].key)) continue;
     if (bench.is_cancelled()) return {};
-    if (config.progress) config.progress({i, cells.size(), left, cells[i].title});
-    auto measured = cells[i].measure(bench, journal);
+    if (config.progress) config.progress({i, cells.size(), pace.left_s(), cells[i].title});
+    const auto seconds = pace.allot(i);
+    if (!seconds) {
+      pace.leave(i);
+      if (auto kept = journal.append(cells[i].key, {{"gap", kLeftOut}}); !kept) return kept;
+      continue;
+    }
+    const auto start = Clock::now();
+    auto measured = cells[i].measure(bench, journal, *seconds);
     if (!measured && bench.is_cancelled()) return {};
-    const auto kept = journal.append(cells[i].key, value_or_gap(std::move(measured)));
+    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    pace.finish(i, took);
+    const auto kept = journal.append(cells[i].key, value_or_gap(std::move(measured)), took);
     if (!kept) return kept;
-    left -= cells[i].seconds;
   }
   return {};
 }
@@ -74,9 +95,7 @@ Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells
 }  // namespace
 
 double estimated_seconds(const StudyConfig& config) {
-  double seconds = 0;
-  for (const Cell& cell : cells_of(config)) seconds += cell.seconds;
-  return seconds;
+  return pace_of(config, cells_of(config)).left_s();
 }
 
 Expected<StudyEnd> run_study(const StudyConfig& config, Workbench& bench) {

@@ -27,6 +27,7 @@ struct StudyConfig {
   Start start = Start::anew;
   StudyFacts facts;  // its cells are counted here
   lab::ProfileLevel profile = lab::ProfileLevel::minimal;
+  double spent_s = 0;  // before the first cell: of the time that a quick study has
   std::function<void(const StudyProgress&)> progress;
 };
 
@@ -36,7 +37,7 @@ struct StudyEnd {
   std::filesystem::path folder;
 };
 
-/// Seconds that the cells will take, roughly.
+/// Seconds that the cells will take, as far as can be told before the first.
 double estimated_seconds(const StudyConfig& config);
 
 /// Measures what is missing and writes results.json, report.md and report.html.

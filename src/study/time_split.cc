@@ -161,12 +161,10 @@ Expected<void> split_on_gpu(const Workbench& bench, engine::Executor& executor,
 
 }  // namespace
 
-Expected<TimeSplit> split_time(Workbench& bench, const OptionIds& on, const SplitTest& test) {
+Expected<TimeSplit> split_time(const Workbench& bench, engine::Executor& executor,
+                               const SplitTest& test) {
   constexpr std::int64_t kWarmUp = 4;
-  const std::int64_t positions = test.context + 2 * test.steps + kWarmUp;
-  const auto executor = bench.executor(on, DecodeBatch::room(test.batch, positions));
-  if (!executor) return executor.error();
-  DecodeBatch batch(bench, **executor, test.batch);
+  DecodeBatch batch(bench, executor, test.batch);
   if (const auto filled = batch.fill(test.context); !filled) return filled.error();
   const StepBudget few{.least = kWarmUp, .most = kWarmUp, .seconds = 0};
   if (const auto warm = time_steps(bench, batch, few); !warm) return warm.error();
@@ -175,8 +173,8 @@ Expected<TimeSplit> split_time(Workbench& bench, const OptionIds& on, const Spli
   if (!unwatched) return unwatched.error();
   TimeSplit split{.batch = test.batch, .context = test.context, .steps = test.steps};
   split.unwatched_step_us = 1e3 * lab::median(*unwatched);
-  const auto done = bench.is_gpu() ? split_on_gpu(bench, **executor, test, batch, split)
-                                   : split_on_cpu(bench, **executor, test, batch, split);
+  const auto done = bench.is_gpu() ? split_on_gpu(bench, executor, test, batch, split)
+                                   : split_on_cpu(bench, executor, test, batch, split);
   if (!done) return done.error();
   return split;
 }

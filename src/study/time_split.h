@@ -21,13 +21,14 @@ struct TimeSplit {
   double unwatched_step_us = 0;  // what the same step takes when nobody looks
 };
 
-/// Decodes `steps` steps of a batch after a context.
+/// Decodes `steps` steps of a batch after a context, and somewhat more than as many before.
 struct SplitTest {
   std::int64_t batch = 1;
   std::int64_t context = 64;
   std::int64_t steps = 32;
 };
-Expected<TimeSplit> split_time(Workbench& bench, const OptionIds& on, const SplitTest& test);
+Expected<TimeSplit> split_time(const Workbench& bench, engine::Executor& executor,
+                               const SplitTest& test);
 
 nlohmann::json to_json(const TimeSplit& split);
 

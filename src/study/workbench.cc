@@ -21,6 +21,12 @@ Limits Workbench::limits(const engine::Executor& executor) const {
   return config_.ceilings ? limits_of(*config_.ceilings, config_.cpu, executor) : Limits{};
 }
 
+Expected<const EnergyMeter*> Workbench::energy() const {
+  if (config_.energy != nullptr) return config_.energy;
+  const std::string why = config_.no_energy.empty() ? "" : ": " + config_.no_energy;
+  return Error{"not told by this machine" + why};
+}
+
 Expected<std::shared_ptr<engine::Executor>> Workbench::executor(const OptionIds& on,
                                                                 const Room& room) {
   const OptionIds wanted = executor_options(ladder(), on);
@@ -32,6 +38,10 @@ Expected<std::shared_ptr<engine::Executor>> Workbench::executor(const OptionIds&
   }
   while (kept_.size() >= kMostKept) kept_.pop_back();
   auto made = make(ladder().stack(wanted), room);
+  if (!made && !kept_.empty()) {
+    kept_.clear();  // another stack's memory may be all that is missing
+    made = make(ladder().stack(wanted), room);
+  }
   if (!made) return made.error();
   kept_.push_front({wanted, room, std::move(*made)});
   return kept_.front().executor;

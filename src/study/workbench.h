@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/energy.h"
 #include "engine/executor.h"
 #include "model/weights.h"
 #include "study/ladder.h"
@@ -31,7 +32,9 @@ struct WorkbenchConfig {
   Ladder ladder;
   std::optional<lab::Ceilings> ceilings;
   CpuInfo cpu;
-  double gpu_memory = 0.9;  // share of the free memory to use
+  double gpu_memory = 0.9;              // share of the free memory to use
+  const EnergyMeter* energy = nullptr;  // null: this machine does not tell
+  std::string no_energy;                // why
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const std::string&)> progress;  // what is being done now
 };
@@ -48,6 +51,8 @@ class Workbench {
   void show(const std::string& what) const {
     if (config_.progress) config_.progress(what);
   }
+  /// An error says why this machine does not tell.
+  Expected<const EnergyMeter*> energy() const;
   /// Empty rates without ceilings.
   Limits limits(const engine::Executor& executor) const;
 
