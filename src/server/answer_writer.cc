@@ -122,38 +122,39 @@ std::string finish_word(engine::FinishReason reason, int num_tool_calls) {
 }
 
 StreamWriter::StreamWriter(AnswerHead head, int num_choices)
-    : head_(std::move(head)), begun_(num_choices), offsets_(num_choices) {}
+    : head_(std::move(head)),
+      opening_(fmt::format(
+          R"(data: {{"id":{},"object":"{}","created":{},"model":{},"choices":[)", dump(head_.id),
+          head_.kind == AnswerKind::chat ? "chat.completion.chunk" : "text_completion",
+          head_.created_s, dump(head_.model))),
+      begun_(num_choices),
+      offsets_(num_choices) {}
 
 std::string StreamWriter::event(const std::string& choices, const std::string& usage) const {
-  return fmt::format(R"(data: {{"id":{},"object":"{}","created":{},"model":{},"choices":[{}]{}}})"
-                     "\n\n",
-                     dump(head_.id),
-                     head_.kind == AnswerKind::chat ? "chat.completion.chunk" : "text_completion",
-                     head_.created_s, dump(head_.model), choices, usage);
+  return opening_ + choices + "]" + usage + "}\n\n";
 }
 
+/// Once per token: what is the same in each was written before, and the rest is one string.
 std::string StreamWriter::delta(int choice, const Delta& delta) {
   if (delta.empty()) return "";
-  const Json log_probs = log_probs_json(head_, delta.log_probs, offsets_[choice]);
   const std::string usage = head_.stream_usage == StreamUsage::included ? R"(,"usage":null)" : "";
-  Json object = {{"index", choice}};
-  if (head_.kind == AnswerKind::completion) {
-    object["text"] = delta.content;
-  } else {
-    object["delta"] = delta_json(delta);
-  }
-  object["logprobs"] = log_probs;
-  object["finish_reason"] = nullptr;
+  const auto choice_with = [&](const std::string& said, const std::string& log_probs) {
+    return fmt::format(R"({{"index":{},{},"logprobs":{},"finish_reason":null}})", choice, said,
+                       log_probs);
+  };
   std::string events;
   if (head_.kind == AnswerKind::chat && !begun_[choice]) {
-    const Json first = {{"index", choice},
-                        {"delta", {{"role", "assistant"}, {"content", ""}}},
-                        {"logprobs", nullptr},
-                        {"finish_reason", nullptr}};
-    events = event(dump(first), usage);
+    events = event(choice_with(R"("delta":{"role":"assistant","content":""})", "null"), usage);
   }
   begun_[choice] = true;
-  return events + event(dump(object), usage);
+  const std::string said = head_.kind == AnswerKind::completion
+                               ? R"("text":)" + dump(delta.content)
+                               : R"("delta":)" + dump(delta_json(delta));
+  const std::string log_probs =
+      head_.log_probs == LogProbs::omitted
+          ? "null"
+          : dump(log_probs_json(head_, delta.log_probs, offsets_[choice]));
+  return events + event(choice_with(said, log_probs), usage);
 }
 
 std::string StreamWriter::finish(int choice, const std::string& finish_word) {

@@ -44,6 +44,7 @@ class StreamWriter {
   std::string event(const std::string& choices, const std::string& usage) const;
 
   const AnswerHead head_;
+  const std::string opening_;  // of each event
   std::vector<bool> begun_;
   std::vector<std::int64_t> offsets_;  // characters shown so far, by choice
 };
