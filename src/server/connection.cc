@@ -15,6 +15,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <type_traits>
 
 #include "core/random.h"
 #include "server/request_log.h"
@@ -329,7 +330,6 @@ class Connection {
 
   asio::awaitable<bool> write_chunk(const Piece& piece, Manner manner, Line& line) {
     const std::string& body = piece.body;
-    timeout(limits_.write_s);
     line.bytes += std::ssize(body);
     beast::error_code error;
     if (manner.version < 11) {
@@ -346,9 +346,19 @@ class Connection {
     co_return !error;
   }
 
+  /// At once where the socket has room, as it nearly always does for a token: an operation that
+  /// waits, with its timer, costs more than the sending.
   template <class Buffers>
   asio::awaitable<beast::error_code> write(Buffers buffers) {
-    const auto [error, size] = co_await asio::async_write(stream_, buffers, kAwait);
+    beast::buffers_suffix<Buffers> rest(buffers);
+    if constexpr (std::is_same_v<Stream, beast::tcp_stream>) {
+      beast::error_code error;
+      rest.consume(socket().write_some(rest, error));
+      if (error && error != asio::error::would_block) co_return error;
+      if (beast::buffer_bytes(rest) == 0) co_return beast::error_code();
+    }
+    timeout(limits_.write_s);
+    const auto [error, size] = co_await asio::async_write(stream_, rest, kAwait);
     co_return error;
   }
 
@@ -384,6 +394,7 @@ asio::awaitable<void> serve_connection(asio::ip::tcp::socket& socket, Connection
   const HttpLimits& limits = context.config.limits;
   give_up_unacknowledged(socket, limits.write_s);
   if (!context.tls) {
+    socket.non_blocking(true, ignored);
     beast::tcp_stream stream(std::move(socket));
     co_await Connection<beast::tcp_stream>(stream, context, waiting).run();
     co_return co_await close_gently(stream.socket());
