@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every kernel benchmark, one after the other: about a minute on an H200.
+# Every kernel benchmark, one after the other.
 # usage: all.sh [DIR]   DIR holds the binaries; default: where this script lies
 dir=${1:-$(dirname "$0")}
 worst=0
