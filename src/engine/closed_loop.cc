@@ -9,11 +9,10 @@
 #include <string>
 
 #include "core/random.h"
+#include "engine/speed.h"
 
 namespace gauntlet::engine {
 namespace {
-
-constexpr std::int64_t kPageSlack = 64;  // positions lost at the ends of a sequence's pages
 
 /// Requests that follow each other, and how far they were at two moments.
 class Streams {
@@ -115,7 +114,7 @@ Expected<ClosedLoop> ClosedLoop::parse(const std::string& text) {
 }
 
 std::int64_t ClosedLoop::positions() const {
-  return streams * (prompt_tokens + output_tokens + kPageSlack);
+  return SpeedTest{.batch = streams, .context = prompt_tokens, .tokens = output_tokens}.positions();
 }
 
 Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConfig& scheduler,
