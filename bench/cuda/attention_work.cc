@@ -159,8 +159,12 @@ std::vector<double> AttentionWork::cached_row(const std::vector<std::uint8_t>& p
   return values;
 }
 
+std::vector<std::uint16_t> AttentionWork::output() const {
+  return out_.values<std::uint16_t>(std::int64_t{shape_.tokens()} * kHeads * kHeadDim);
+}
+
 void AttentionWork::verify() const {
-  const auto got = out_.values<std::uint16_t>(std::int64_t{shape_.tokens()} * kHeads * kHeadDim);
+  const auto got = output();
   for (const std::int64_t token : spots(shape_.tokens())) {
     for (const std::int64_t head : spots(kHeads)) {
       verify(static_cast<int>(token), static_cast<int>(head), got);

@@ -44,6 +44,8 @@ class AttentionWork {
   /// Keys and values of the tokens that are seen, once for each sequence; queries and results.
   double bytes() const;
 
+  /// What the last launch left, [tokens, heads, 64] of bf16.
+  std::vector<std::uint16_t> output() const;
   /// Compares some results of layer 0 with the definition.
   void verify() const;
   int page_of(int sequence, int position) const {

@@ -157,7 +157,8 @@ void Forward::attention(const Step& step, std::size_t index) {
                              .table_stride = step.shape.table_stride,
                              .max_query = step.shape.max_query,
                              .max_context = step.shape.max_context()};
-  rotate_and_store(step, index, batch);
+  const bool decodes = plan_.attention == AttentionKind::flash && step.shape.max_query <= 1;
+  if (!decodes || !is_fused()) rotate_and_store(step, index, batch);
   const Attention work{
       .q = buffers_.q,
       .out = buffers_.attended,
@@ -172,17 +173,19 @@ void Forward::attention(const Step& step, std::size_t index) {
                             .bytes = static_cast<std::size_t>(buffers_.attention_bytes)},
                            step.how);
   }
-  if (step.shape.max_query > 1) return prefill_attention(work, step.how);
+  if (!decodes) return prefill_attention(work, step.how);
   const DecodeShape shape{.num_sequences = step.shape.sequences,
                           .num_kv_heads = static_cast<int>(config.num_kv_heads),
                           .max_context = step.shape.max_context(),
                           .window = work.window,
                           .num_sms = plan_.num_sms};
-  decode_attention(work,
-                   {.pages_per_split = pages_per_split(shape, plan_),
-                    .partials = buffers_.attention,
-                    .arrived = buffers_.arrived},
-                   step.how);
+  const DecodeSplit split{.pages_per_split = pages_per_split(shape, plan_),
+                          .partials = buffers_.attention,
+                          .arrived = buffers_.arrived};
+  if (!is_fused()) return decode_attention(work, split, step.how);
+  rope_decode_attention(work,
+                        {.qkv = buffers_.qkv, .qkv_stride = layer.qkv.rows(), .rope = model_.rope},
+                        split, step.how);
 }
 
 void Forward::logits(const Step& step) {

@@ -225,6 +225,7 @@ TEST_F(DecodeAttentionOnGpu, does_not_depend_on_company) {
     Scenario scenario = many_single();
     scenario.format = format;
     check_company(scenario, decode(3));
+    check_company(scenario, decode(12));
     scenario.window = 128;
     check_company(scenario, decode(3));
   }

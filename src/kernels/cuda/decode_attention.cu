@@ -2,45 +2,30 @@
 // the query heads of a KV head are the rows of one tensor-core tile.
 #include <cuda_bf16.h>
 
-#include "kernels/cuda/attention_tile.cuh"
+#include <type_traits>
+
 #include "kernels/cuda/decode_attention.h"
+#include "kernels/cuda/decode_piece.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/exp2.cuh"
 #include "ptx/grid_dependency.cuh"
-#include "ptx/ldmatrix.cuh"
-#include "ptx/mma.cuh"
 
 namespace gauntlet::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-constexpr int kPieceTokens = 16;
 constexpr int kPiecesPerPage = kPageTokens / kPieceTokens;
-constexpr int kDimBlocks = kHeadDim / 8;
-constexpr int kDimSteps = kHeadDim / 16;
 constexpr int kSlots = kDimBlocks / 2;  // of four sums of a lane
-static_assert(kMaxGroup == 8, "the upper half of a 16-row tile holds the heads");
 
-template <KvFormat kFormat>
-struct Piece;
-
-template <>
-struct Piece<KvFormat::bf16> {
-  static constexpr int kStages = 3;
-  uint4 k[kPieceTokens * kRowChunks];
-  uint4 v[kPieceTokens * kRowChunks];
-};
-
-template <>
-struct Piece<KvFormat::fp8> {
-  static constexpr int kStages = 4;
-  uint4 k[kPieceTokens * kFp8RowChunks];
-  uint4 v[kPieceTokens * kFp8RowChunks];
-  float k_scale[kPieceTokens];
-  float v_scale[kPieceTokens];
-};
+/// Pieces of a warp under way at once.
+constexpr int num_stages(KvFormat format, DecodeRing ring) {
+  if (ring == DecodeRing::deep) return kMinPagesPerSplit * kPiecesPerPage / kWarps;
+  return format == KvFormat::bf16 ? 3 : 4;
+}
+static_assert(num_stages(KvFormat::bf16, DecodeRing::shallow) * kWarps * kPieceTokens ==
+              kShallowRingPositions);
 
 /// Softmax over some of a sequence's positions, not yet divided: sums relative to 2^max.
 struct Partial {
@@ -50,21 +35,15 @@ struct Partial {
 };
 static_assert(sizeof(Partial) == kDecodePartialBytes);
 
-template <KvFormat kFormat>
+template <KvFormat kFormat, DecodeRing kRing>
 struct Smem {
   union {
-    Piece<kFormat> ring[kWarps][Piece<kFormat>::kStages];
-    Partial parts[kWarps];
-  };
+    Piece<kFormat> ring[num_stages(kFormat, kRing)];
+    Partial part;  // when the walk is over
+  } warps[kWarps];
+  uint4 q[kMaxGroup * kRowChunks];
   bool is_last;
 };
-
-/// Place of a chunk of an fp8 row: two rows share a 128-byte line, and the eight-byte reads of four
-/// even rows fall into different banks.
-__device__ __forceinline__ int fp8_place(int row, int chunk) {
-  const int line = row / 2;
-  return line * 8 + ((row % 2 * kFp8RowChunks + chunk) ^ (line % 4 * 2));
-}
 
 /// A lane's view of head lane / 4.
 struct State {
@@ -92,136 +71,42 @@ struct Joined {
   float4 out;
   float max, sum;
 };
-__device__ Joined join_parts(const Partial (&parts)[kWarps], int slot, int lane, float sink) {
+template <class Memory>
+__device__ Joined join_parts(const Memory (&warps)[kWarps], int slot, int lane, float sink) {
   const int head = lane / 4;
   Joined joined{.out = {}, .max = sink, .sum = 0};
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) joined.max = fmaxf(joined.max, parts[w].max[head]);
+  for (int w = 0; w < kWarps; ++w) joined.max = fmaxf(joined.max, warps[w].part.max[head]);
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) {
-    const float factor = ptx::exp2_approx(parts[w].max[head] - joined.max);
-    joined.sum = fmaf(parts[w].sum[head], factor, joined.sum);
-    add_scaled(joined.out, parts[w].out[slot][lane], factor);
+    const Partial& part = warps[w].part;
+    const float factor = ptx::exp2_approx(part.max[head] - joined.max);
+    joined.sum = fmaf(part.sum[head], factor, joined.sum);
+    add_scaled(joined.out, part.out[slot][lane], factor);
   }
   return joined;
 }
 
-/// Loads query heads as the left operand; bf16 keys come by ldmatrix in its order, fp8 keys as 16
-/// neighbouring dims to a lane, so that dim 16 (lane % 4) + 4 step + i is what the lane multiplies.
+/// A lane's part of a row in the cache.
 template <KvFormat kFormat>
-__device__ void load_q(std::uint32_t (&q)[kDimSteps][4], const __nv_bfloat16* row, bool has_head,
-                       int lane) {
-#pragma unroll
-  for (int step = 0; step < kDimSteps; ++step) {
-    const int low = kFormat == KvFormat::bf16 ? step * 16 + lane % 4 * 2 : lane % 4 * 16 + step * 4;
-    const int high = kFormat == KvFormat::bf16 ? low + 8 : low + 2;
-    q[step][0] = has_head ? *reinterpret_cast<const std::uint32_t*>(row + low) : 0;
-    q[step][1] = 0;
-    q[step][2] = has_head ? *reinterpret_cast<const std::uint32_t*>(row + high) : 0;
-    q[step][3] = 0;
-  }
-}
+using RowPart = std::conditional_t<kFormat == KvFormat::bf16, Bf16Quads, Fp8Quads>;
 
-__device__ void multiply_keys(float (&s)[2][4], const std::uint32_t (&q)[kDimSteps][4],
-                              const Piece<KvFormat::bf16>& piece, int lane) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      std::uint32_t b[4];
-      ptx::ldmatrix_x4(b, piece.k + swizzled(n * 8 + lane % 8, 4 * half + lane / 8));
-      ptx::mma_m16n8k16_bf16(s[n], q[2 * half], {b[0], b[1]});
-      ptx::mma_m16n8k16_bf16(s[n], q[2 * half + 1], {b[2], b[3]});
-    }
-  }
-}
-
-__device__ void multiply_keys(float (&s)[2][4], const std::uint32_t (&q)[kDimSteps][4],
-                              const Piece<KvFormat::fp8>& piece, int lane) {
-#pragma unroll
-  for (int n = 0; n < 2; ++n) {
-    const uint4 row = piece.k[fp8_place(n * 8 + lane / 4, lane % 4)];
-    const std::uint32_t words[kDimSteps] = {row.x, row.y, row.z, row.w};
-#pragma unroll
-    for (int step = 0; step < kDimSteps; ++step) {
-      ptx::mma_m16n8k16_bf16(s[n], q[step],
-                             {fp8_low_to_bf16(words[step]), fp8_high_to_bf16(words[step])});
-    }
-    const float2 scale = *reinterpret_cast<const float2*>(piece.k_scale + n * 8 + lane % 4 * 2);
-    s[n][0] *= scale.x, s[n][1] *= scale.y;
-  }
-}
-
-__device__ void multiply_values(float (&out)[kDimBlocks][4], const float (&s)[2][4],
-                                const Piece<KvFormat::bf16>& piece, int lane) {
-  const std::uint32_t p[4] = {pack_bf16(s[0][0], s[0][1]), 0, pack_bf16(s[1][0], s[1][1]), 0};
-#pragma unroll
-  for (int n = 0; n < kDimBlocks; n += 2) {
-    std::uint32_t b[4];
-    ptx::ldmatrix_x4_trans(b, piece.v + swizzled(lane % 16, n + lane / 16));
-    ptx::mma_m16n8k16_bf16(out[n], p, {b[0], b[1]});
-    ptx::mma_m16n8k16_bf16(out[n + 1], p, {b[2], b[3]});
-  }
-}
-
-/// Column c of block n is dim 8c + n: a lane reads eight neighbouring dims of its four tokens, and
-/// block n takes byte n of each.
-__device__ void multiply_values(float (&out)[kDimBlocks][4], const float (&s)[2][4],
-                                const Piece<KvFormat::fp8>& piece, int lane) {
-  std::uint32_t p[4] = {};
-  std::uint32_t words[2][2][2];  // [block of tokens][token of a pair][dims 0 to 3, 4 to 7]
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int token = half * 8 + lane % 4 * 2;
-    const float2 scale = *reinterpret_cast<const float2*>(piece.v_scale + token);
-    p[2 * half] = pack_bf16(s[half][0] * scale.x, s[half][1] * scale.y);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const uint4* const chunk = piece.v + fp8_place(token + i, lane / 8);
-      const uint2 eight = reinterpret_cast<const uint2*>(chunk)[lane / 4 % 2];
-      words[half][i][0] = eight.x, words[half][i][1] = eight.y;
-    }
-  }
-#pragma unroll
-  for (int n = 0; n < kDimBlocks; ++n) {
-    // Byte n % 4 of the pair's words, to the high byte of either half; what lies below is dropped.
-    const unsigned pick = n % 4 * 0x1010 + 0x4000;
-    std::uint32_t b[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      b[half] = fp8_pair_to_bf16(__byte_perm(words[half][0][n / 4], words[half][1][n / 4], pick));
-    }
-    ptx::mma_m16n8k16_bf16(out[n], p, b);
-  }
-}
-
-/// Two pairs of neighbouring dims, the first dim of each.
-struct SlotDims {
-  std::uint32_t pair[2];
-  int dim[2];
-};
-template <KvFormat kFormat>
-__device__ SlotDims slot_dims(const float4& x, int slot, int lane) {
-  if constexpr (kFormat == KvFormat::bf16) {
-    const int dim = slot * 16 + lane % 4 * 2;
-    return {.pair = {pack_bf16(x.x, x.y), pack_bf16(x.z, x.w)}, .dim = {dim, dim + 8}};
-  } else {
-    const int dim = lane % 4 * 16 + slot * 2;
-    return {.pair = {pack_bf16(x.x, x.z), pack_bf16(x.y, x.w)}, .dim = {dim, dim + 8}};
-  }
-}
+/// Where the new tokens' queries, keys and values are: rotated and stored, or as the product left
+/// them.
+enum class Source { stored, product };
 
 struct Params {
   Attention attention;
+  NewTokens tokens;  // of Source::product
   DecodeSplit split;
   int group;
 };
 
-template <KvFormat kFormat>
+template <KvFormat kFormat, Source kSource, DecodeRing kRing>
 __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char memory[];
-  auto& smem = *reinterpret_cast<Smem<kFormat>*>(memory);
-  constexpr int kStages = Piece<kFormat>::kStages;
+  auto& smem = *reinterpret_cast<Smem<kFormat, kRing>*>(memory);
+  constexpr int kStages = num_stages(kFormat, kRing);
   const Attention& a = p.attention;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int split = static_cast<int>(blockIdx.x), kv_head = static_cast<int>(blockIdx.y);
@@ -230,34 +115,53 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
   const bool has_head = head < p.group;
   const float sink = has_head ? sink_logit(a.sinks[first_head + head]) : kLowest;
 
-  ptx::grid_dependency_wait();
-  ptx::grid_dependency_launch();
-  const int length = a.batch.context[sequence] + 1;
+  // The kernel in front let this one start after its own wait: what was written before it is here,
+  // and only its product must be waited for.
+  const auto wait = [] {
+    ptx::grid_dependency_wait();
+    ptx::grid_dependency_launch();
+  };
+  if constexpr (kSource == Source::stored) wait();
+  const int newest = __ldcg(a.batch.context + sequence), length = newest + 1;
+  const std::int32_t* const table = a.batch.table + std::int64_t{sequence} * a.batch.table_stride;
   const int split_positions = p.split.pages_per_split * kPageTokens;
   const bool slides = a.window > 0;
   const int num_splits = slides ? 1 : (length + split_positions - 1) / split_positions;
-  if (split >= num_splits) return;
+  if (split >= num_splits) return;  // the first split is always there, and waits
   const int begin = slides ? max(length - a.window, 0) : split * split_positions;
   const int end = slides ? length : min(length, begin + split_positions);
   const int first_piece = begin / kPieceTokens + warp;
   const int num_pieces = ((end - 1) / kPieceTokens - first_piece + kWarps) / kWarps;
 
-  std::uint32_t q[kDimSteps][4];
-  const std::int64_t q_row = std::int64_t{sequence} * a.num_heads + first_head + head;
-  load_q<kFormat>(q, a.q + q_row * kHeadDim, has_head, lane);
+  // Eight lanes bring a row of the new token: those of k and v by the warp that walks over the
+  // newest position, those of q by the two warps after it.
+  const int turn =
+      (warp + kWarps - (newest / kPieceTokens - begin / kPieceTokens) % kWarps) % kWarps;
+  const int head_lane = lane % kHeadLanes, row_of_warp = lane / kHeadLanes;
+  const bool brings_q = turn == 1 || turn == 2;
+  const bool has_newest = kSource == Source::product && end == length;
+  const bool brings_kv = has_newest && turn == 0;
+  Factors factors{};
+  int newest_page = -1;
+  if constexpr (kSource == Source::product) {
+    if (brings_q || brings_kv) {
+      factors = load_factors(p.tokens.rope + std::int64_t{newest} * kHalfHead + 4 * head_lane);
+    }
+    if (brings_kv) newest_page = __ldcg(table + newest / kPageTokens);
+  }
 
   int pages = 0;  // lane i holds the page of piece i, of the 32 being fetched
   const auto fetch = [&](int i) {
     if (i >= num_pieces) return;
     if (i % 32 == 0 && i + lane < num_pieces) {
-      pages = a.batch.table[std::int64_t{sequence} * a.batch.table_stride +
-                            (first_piece + (i + lane) * kWarps) / kPiecesPerPage];
+      pages = __ldcg(table + (first_piece + (i + lane) * kWarps) / kPiecesPerPage);
     }
     const int page = __shfl_sync(0xFFFFFFFF, pages, i % 32), piece = first_piece + i * kWarps;
-    const int rows = page < 0 ? 0 : end - piece * kPieceTokens;  // later ones may hold anything
+    // Rows after them may hold anything, and the newest is put into the piece when it is there.
+    const int rows = page < 0 ? 0 : (has_newest ? newest : end) - piece * kPieceTokens;
     const std::int64_t first =
         kv_row(kv_heads, max(page, 0), kv_head, piece % kPiecesPerPage * kPieceTokens);
-    Piece<kFormat>& to = smem.ring[warp][i % kStages];
+    Piece<kFormat>& to = smem.warps[warp].ring[i % kStages];
     const auto copy_rows = [&](uint4* tile, const void* from, int row_chunks, auto&& place) {
       const uint4* const source = static_cast<const uint4*>(from) + first * row_chunks + lane;
 #pragma unroll
@@ -275,17 +179,65 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
       const auto place = [](int row, int chunk) { return fp8_place(row, chunk); };
       copy_rows(to.k, a.cache.k, kFp8RowChunks, place);
       copy_rows(to.v, a.cache.v, kFp8RowChunks, place);
-      const int row = lane % kPieceTokens;
-      const bool is_k = lane < kPieceTokens;
-      ptx::cp_async_4((is_k ? to.k_scale : to.v_scale) + row,
-                      (is_k ? a.cache.k_scale : a.cache.v_scale) + first + row, row < rows ? 4 : 0);
+      constexpr int kScaleLanes = kPieceTokens / 4;
+      const int row = lane % kScaleLanes * 4;
+      const bool is_k = lane < kScaleLanes;
+      if (lane < 2 * kScaleLanes) {
+        ptx::cp_async_16((is_k ? to.k_scale : to.v_scale) + row,
+                         (is_k ? a.cache.k_scale : a.cache.v_scale) + first + row,
+                         4 * min(max(rows - row, 0), 4));
+      }
     }
   };
+#pragma unroll
+  for (int i = 0; i < kStages; ++i) {
+    fetch(i);
+    ptx::cp_async_commit_group();
+  }
+
+  const auto bring_q = [&] {
+    const int row = (turn - 1) * (32 / kHeadLanes) + row_of_warp, q_head = first_head + row;
+    if constexpr (kSource == Source::product) {
+      const float* const qkv = p.tokens.qkv + sequence * p.tokens.qkv_stride;
+      Quads x{};
+      if (row < p.group) x = rotate(load_quads(qkv + q_head * kHeadDim, head_lane), factors);
+      put_row(smem.q, row, head_lane, to_bf16(x));
+    } else {
+      const std::int64_t first = (std::int64_t{sequence} * a.num_heads + q_head) * kHeadDim;
+      uint4 chunk{};
+      if (row < p.group) chunk = reinterpret_cast<const uint4*>(a.q + first)[head_lane];
+      smem.q[swizzled(row, head_lane)] = chunk;
+    }
+  };
+
+  RowPart<kFormat> newest_row{};
+  const auto bring_kv = [&] {
+    if (row_of_warp >= 2) return;
+    const RowKind kind = row_of_warp == 0 ? RowKind::key : RowKind::value;
+    const int row = a.num_heads + row_of_warp * kv_heads + kv_head;
+    Quads x = load_quads(p.tokens.qkv + sequence * p.tokens.qkv_stride + row * kHeadDim, head_lane);
+    if (kind == RowKind::key) x = rotate(x, factors);
+    if constexpr (kFormat == KvFormat::bf16) {
+      newest_row = to_bf16(x);
+    } else {
+      newest_row = to_fp8(x);
+    }
+    if (newest_page < 0) return;
+    const std::int64_t to = kv_row(kv_heads, newest_page, kv_head, newest % kPageTokens);
+    store_row(cache_row(a.cache, kind, to), head_lane, newest_row);
+  };
+
+  if constexpr (kSource == Source::product) wait();
+  if (brings_q) bring_q();
+  if (brings_kv) bring_kv();
+  __syncthreads();  // q is there
+  std::uint32_t q[kDimSteps][4];
+  read_q<kFormat>(q, smem.q, lane);
 
   float max = kLowest, sum = 0;
   float out[kDimBlocks][4] = {};
   const auto visit = [&](int i) {
-    const Piece<kFormat>& piece = smem.ring[warp][i % kStages];
+    const Piece<kFormat>& piece = smem.warps[warp].ring[i % kStages];
     float s[2][4] = {};
     multiply_keys(s, q, piece, lane);
     const int key = (first_piece + i * kWarps) * kPieceTokens + lane % 4 * 2;
@@ -303,31 +255,34 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
     new_max = fmaxf(new_max, __shfl_xor_sync(0xFFFFFFFF, new_max, 2));
     const float shrink = ptx::exp2_approx(max - new_max);
     max = new_max;
-    sum *= shrink;
+    float added = 0;
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         s[n][j] = ptx::exp2_approx(s[n][j] - max);
-        sum += s[n][j];
+        added += s[n][j];
       }
     }
+    sum = fmaf(sum, shrink, added);
 #pragma unroll
     for (int n = 0; n < kDimBlocks; ++n) out[n][0] *= shrink, out[n][1] *= shrink;
     multiply_values(out, s, piece, lane);
   };
 
-#pragma unroll
-  for (int i = 0; i < kStages - 1; ++i) {
-    fetch(i);
-    ptx::cp_async_commit_group();
-  }
   for (int i = 0; i < num_pieces; ++i) {
-    ptx::cp_async_wait_group<kStages - 2>();
-    __syncwarp();  // every lane's copies are there, and every lane has left the piece before
-    fetch(i + kStages - 1);
-    ptx::cp_async_commit_group();
+    ptx::cp_async_wait_group<kStages - 1>();
+    __syncwarp();  // every lane's copies are there
+    if (brings_kv && i == num_pieces - 1) {
+      if (row_of_warp < 2) {
+        put_position(smem.warps[warp].ring[i % kStages], newest % kPieceTokens, lane, newest_row);
+      }
+      __syncwarp();
+    }
     visit(i);
+    __syncwarp();  // every lane has left the piece
+    fetch(i + kStages);
+    ptx::cp_async_commit_group();
   }
 
   sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
@@ -338,20 +293,20 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
     state.out[i] = make_float4(out[2 * i][0], out[2 * i][1], out[2 * i + 1][0], out[2 * i + 1][1]);
   }
 
+  const std::int64_t out_row = std::int64_t{sequence} * a.num_heads + first_head + head;
   const auto write_out = [&] {
     if (warp >= kSlots || !has_head) return;
-    Joined joined = join_parts(smem.parts, warp, lane, sink);
+    Joined joined = join_parts(smem.warps, warp, lane, sink);
     joined.sum += ptx::exp2_approx(sink - joined.max);
     scale_by(joined.out, 1.0f / joined.sum);
     const SlotDims dims = slot_dims<kFormat>(joined.out, warp, lane);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      *reinterpret_cast<std::uint32_t*>(a.out + q_row * kHeadDim + dims.dim[i]) = dims.pair[i];
+      *reinterpret_cast<std::uint32_t*>(a.out + out_row * kHeadDim + dims.dim[i]) = dims.pair[i];
     }
   };
 
-  __syncthreads();  // all rings are free
-  store_part(smem.parts[warp], state, lane);
+  store_part(smem.warps[warp].part, state, lane);
   __syncthreads();
   if (num_splits == 1) {
     write_out();
@@ -361,7 +316,7 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
   const std::int64_t pair = std::int64_t{sequence} * kv_heads + kv_head;
   Partial* const parts = static_cast<Partial*>(p.split.partials) + pair * gridDim.x;
   if (warp < kSlots) {
-    const Joined joined = join_parts(smem.parts, warp, lane, kLowest);
+    const Joined joined = join_parts(smem.warps, warp, lane, kLowest);
     parts[split].out[warp][lane] = joined.out;
     if (warp == 0 && lane % 4 == 0) {
       parts[split].max[head] = joined.max, parts[split].sum[head] = joined.sum;
@@ -391,41 +346,76 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
       add_scaled(state.out[slot], __ldcg(&parts[i].out[slot][lane]), factor);
     }
   }
-  store_part(smem.parts[warp], state, lane);
+  store_part(smem.warps[warp].part, state, lane);
   __syncthreads();
   write_out();
 }
 
-template <KvFormat kFormat>
-void launch_splits(const Params& params, const Shape& grid, const Launch& how) {
+template <KvFormat kFormat, Source kSource, DecodeRing kRing>
+void launch_ring(const Params& params, const Shape& grid, const Launch& how) {
+  const auto kernel = attend<kFormat, kSource, kRing>;
   Shape shape = grid;
-  shape.shared_bytes = sizeof(Smem<kFormat>);
-  cuda_check(cudaFuncSetAttribute(attend<kFormat>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  shape.shared_bytes = sizeof(Smem<kFormat, kRing>);
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shape.shared_bytes)));
-  launch(attend<kFormat>, shape, how, params);
+  launch(kernel, shape, how, params);
+}
+
+template <KvFormat kFormat, Source kSource>
+void launch_format(const Params& params, const Shape& grid, DecodeRing ring, const Launch& how) {
+  if (ring == DecodeRing::deep && sizeof(Smem<kFormat, DecodeRing::deep>) <= most_shared_bytes()) {
+    return launch_ring<kFormat, kSource, DecodeRing::deep>(params, grid, how);
+  }
+  launch_ring<kFormat, kSource, DecodeRing::shallow>(params, grid, how);
+}
+
+int num_sms() {
+  int device = 0, sms = 0;
+  cuda_check(cudaGetDevice(&device));
+  cuda_check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+  return sms;
+}
+
+template <Source kSource>
+void launch_splits(Params params, const Launch& how) {
+  const Attention& attention = params.attention;
+  const AttentionBatch& batch = attention.batch;
+  params.group = checked_group(attention);
+  if (batch.num_sequences == 0) return;
+  check(batch.num_tokens == batch.num_sequences, "decode_attention: one token per sequence");
+  const int pages = params.split.pages_per_split;
+  check(pages > 0, "decode_attention: a split has at least one page");
+  const DecodeShape shape{.num_sequences = batch.num_sequences,
+                          .num_kv_heads = attention.cache.num_kv_heads,
+                          .max_context = batch.max_context,
+                          .window = attention.window,
+                          .num_sms = num_sms()};
+  const int splits = decode_splits(shape, pages);
+  check(splits == 1 || (params.split.partials && params.split.arrived),
+        "decode_attention: no workspace");
+  const Shape grid{
+      .grid = dim3(static_cast<unsigned>(splits), static_cast<unsigned>(shape.num_kv_heads),
+                   static_cast<unsigned>(shape.num_sequences)),
+      .block = dim3(kThreads)};
+  const DecodeRing ring = choose_decode_ring(shape, pages);
+  if (attention.cache.format == KvFormat::bf16) {
+    launch_format<KvFormat::bf16, kSource>(params, grid, ring, how);
+  } else {
+    launch_format<KvFormat::fp8, kSource>(params, grid, ring, how);
+  }
 }
 
 }  // namespace
 
 void decode_attention(const Attention& attention, const DecodeSplit& split, const Launch& how) {
-  const int group = checked_group(attention);
-  const AttentionBatch& batch = attention.batch;
-  if (batch.num_sequences == 0) return;
-  check(batch.num_tokens == batch.num_sequences, "decode_attention: one token per sequence");
-  check(split.pages_per_split > 0, "decode_attention: a split has at least one page");
-  const int splits = decode_splits({.max_context = batch.max_context, .window = attention.window},
-                                   split.pages_per_split);
-  check(splits == 1 || (split.partials && split.arrived), "decode_attention: no workspace");
-  const Shape shape{.grid = dim3(static_cast<unsigned>(splits),
-                                 static_cast<unsigned>(attention.cache.num_kv_heads),
-                                 static_cast<unsigned>(batch.num_sequences)),
-                    .block = dim3(kThreads)};
-  const Params params{.attention = attention, .split = split, .group = group};
-  if (attention.cache.format == KvFormat::bf16) {
-    launch_splits<KvFormat::bf16>(params, shape, how);
-  } else {
-    launch_splits<KvFormat::fp8>(params, shape, how);
-  }
+  launch_splits<Source::stored>({.attention = attention, .split = split}, how);
+}
+
+void rope_decode_attention(const Attention& attention, const NewTokens& tokens,
+                           const DecodeSplit& split, const Launch& how) {
+  check(tokens.qkv_stride % 4 == 0,
+        "rope_decode_attention: rows of q, k, v are not 16 bytes aligned");
+  launch_splits<Source::product>({.attention = attention, .tokens = tokens, .split = split}, how);
 }
 
 }  // namespace gauntlet::kernels::cuda

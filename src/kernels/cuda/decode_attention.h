@@ -51,6 +51,20 @@ constexpr std::size_t decode_partial_bytes(const DecodeShape& shape, int pages_p
          static_cast<std::size_t>(shape.num_kv_heads) * static_cast<std::size_t>(splits);
 }
 
+/// The keys and values that a block has under way: a shallow ring leaves room for a second block on
+/// its SM; a deep one holds kMinPagesPerSplit pages, all on their way before the walk begins.
+enum class DecodeRing { shallow, deep };
+inline constexpr int kShallowRingPositions = 384;
+
+/// Deep where a block walks far and has an SM to itself. Results do not depend on it.
+constexpr DecodeRing choose_decode_ring(const DecodeShape& shape, int pages_per_split) {
+  const int reach = shape.window > 0 ? shape.window : pages_per_split * kPageTokens;
+  const int blocks =
+      shape.num_sequences * shape.num_kv_heads * decode_splits(shape, pages_per_split);
+  const bool far = std::min(reach, shape.max_context) > kShallowRingPositions;
+  return far && blocks <= shape.num_sms ? DecodeRing::deep : DecodeRing::shallow;
+}
+
 struct DecodeSplit {
   int pages_per_split = 1;
   void* partials = nullptr;          // decode_partial_bytes(), aligned to 16
@@ -60,5 +74,18 @@ struct DecodeSplit {
 
 /// Every sequence has exactly one token: row s of q is sequence s.
 void decode_attention(const Attention& attention, const DecodeSplit& split, const Launch& how);
+
+/// What the q, k, v product left of those tokens, and the angles of all positions.
+struct NewTokens {
+  const float* qkv = nullptr;  // [sequences, qkv_stride]: q heads, k heads, v heads
+  std::int64_t qkv_stride = 0;
+  const float2* rope = nullptr;  // [positions, 32] {cos, sin}, times YaRN's factor
+};
+
+/// rope_kv and decode_attention in one launch, to the same bits: rotates q and k, stores k and v,
+/// and attends; `attention.q` is not read. Only qkv may be the work of the kernel in front: earlier
+/// positions, tables and contexts are read while that one still runs.
+void rope_decode_attention(const Attention& attention, const NewTokens& tokens,
+                           const DecodeSplit& split, const Launch& how);
 
 }  // namespace gauntlet::kernels::cuda
