@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "kernels/cuda/plain_product.h"
 #include "kernels/cuda/skinny_product.h"
+#include "kernels/cuda/stripe_product.h"
 
 namespace gauntlet::engine {
 namespace {
@@ -84,6 +85,9 @@ void Products::run_fragments(const Step& step, const LayerProduct& product,
   }
   const std::int64_t expected =
       experts > 0 ? 2 * product.num_columns / experts : product.num_columns;
+  if (plan_.variants.pipelines == Pipelines::bulk && stripes_take(work)) {
+    return stripe_product(work, expected, plan_.num_sms, step.how);
+  }
   skinny_product(work, choose_skinny_tile(work, expected, plan_.num_sms), step.how);
 }
 

@@ -1,6 +1,6 @@
 // MXFP4 weights take as long to decode as to load, so neither may wait for the other: every warp
-// streams its weights through a ring in shared memory, on and on over the tiles of its block, whole
-// tiles of 16 rows that it need not tell others of; the last few are shared by teams.
+// streams its weights through a ring in shared memory, on and on over the tiles of its block. A
+// team of warps shares the columns of a tile of 16 rows; teams share the tokens.
 #include <algorithm>
 
 #include "kernels/cuda/decode_fp4.cuh"
@@ -20,13 +20,10 @@ namespace {
 
 constexpr int kTeamWarps = 4;
 constexpr int kTeamThreads = kTeamWarps * 32;
-/// Many tokens leave room for one block on an SM, and two tiles of them for fewer warps with more
-/// registers; with a few tokens, more and smaller blocks start sooner where those of the kernel in
-/// front end.
+/// Many tokens leave room for one block on an SM; with a few, more and smaller blocks start sooner
+/// where those of the kernel in front end.
 constexpr int kManyTeams = 6;
-constexpr int kTwoTileTeams = 5;
 constexpr int kFewTeams = 2;
-constexpr int blocks_per_sm(int teams) { return kManyTeams / teams; }
 constexpr std::int64_t kFewColumns = 4;
 constexpr int kStageBlocks = 3;  // of 64 columns
 constexpr int kStageBytes = kStageBlocks * (kMxfp4TileBytes + kMxfp4ScaleBytes);
@@ -34,62 +31,34 @@ constexpr int kStageBytes = kStageBlocks * (kMxfp4TileBytes + kMxfp4ScaleBytes);
 /// What lies in shared memory in front of x.
 template <int kTokenTiles, int kTeams>
 struct alignas(16) Shared {
-  static constexpr int kStages = 3;
-  /// Two of one token tile save a barrier; of two tiles they would take a stage's room.
-  static constexpr int kPartials = kTokenTiles == 1 ? 2 : 1;
+  /// As many as leave room for the tokens.
+  static constexpr int kStages = kTokenTiles == 1 ? 3 : 2;
   std::uint8_t rings[kTeams * kTeamWarps][kStages][kStageBytes];
-  float partial[kTeams][kPartials][kTeamWarps][kTokenTiles][4][32];
+  float partial[kTeams][2][kTeamWarps][kTokenTiles][4][32];
   Dealing dealing;
 };
 
-/// A share of a tile: whole stages, contiguous, the last share perhaps shorter. A sum is made of
-/// the sums of shares, added in their order, whether one warp makes them all or a team one each.
-struct Shares {
-  int blocks;  // of a share
-
-  __device__ __forceinline__ explicit Shares(const SkinnyLayout& layout) {
-    const int stages = (layout.col_blocks + kStageBlocks - 1) / kStageBlocks;
-    blocks = (stages + kTeamWarps - 1) / kTeamWarps * kStageBlocks;
-  }
-};
-
-/// Goes over the tiles of one warp. Of a run of tiles with the same columns each warp takes whole
-/// ones as long as there are enough for all; teams share those that are left. Then comes the next
-/// run. Divides only at its start.
-template <int kTeams>
+/// Goes over the tiles of one team: one in so many of a run of tiles with the same columns, then on
+/// to the next run. Divides only once.
 struct Walk {
-  static constexpr int kWarps = kTeams * kTeamWarps;
   int group;  // of columns
   int tile;
-  int whole_end;  // tiles before this one are taken whole
-  int run_end;
-  int end;  // of the block, counted through all groups
+  int run_end;  // of tiles
+  int last_group, last_end;
 
-  __device__ __forceinline__ Walk(int begin, int block_end, int row_tiles)
-      : group(begin / row_tiles), end(block_end) {
-    enter(begin - group * row_tiles, row_tiles);
+  __device__ __forceinline__ Walk(int begin, int end, int row_tiles, int team)
+      : group(begin / row_tiles), last_group((end - 1) / row_tiles) {
+    last_end = end - last_group * row_tiles;
+    tile = begin - group * row_tiles + team;
+    run_end = group == last_group ? last_end : row_tiles;
   }
   __device__ __forceinline__ bool in_run() const { return tile < run_end; }
-  __device__ __forceinline__ bool whole() const { return tile < whole_end; }
-  __device__ __forceinline__ void advance() {
-    const bool was_whole = whole();
-    tile += was_whole ? kWarps : kTeams;
-    if (was_whole && !whole()) tile = whole_end + team();
-  }
-  __device__ __forceinline__ bool next_run(int row_tiles) {
-    if ((group + 1) * row_tiles >= end) return false;
+  __device__ __forceinline__ bool next_run(int row_tiles, int team) {
+    if (group == last_group) return false;
     ++group;
-    enter(0, row_tiles);
+    tile = team;
+    run_end = group == last_group ? last_end : row_tiles;
     return true;
-  }
-
- private:
-  static __device__ __forceinline__ int team() { return threadIdx.x / kTeamThreads; }
-  __device__ __forceinline__ void enter(int first, int row_tiles) {
-    run_end = min(row_tiles, end - group * row_tiles);
-    whole_end = first + (run_end - first) / kWarps * kWarps;
-    tile = first + static_cast<int>(threadIdx.x) / 32;
-    if (!whole()) tile = whole_end + team();
   }
 };
 
@@ -98,8 +67,10 @@ template <int kTeams>
 class Stream {
  public:
   __device__ __forceinline__ Stream(const Product& p, const SkinnyLayout& layout,
-                                    const Dealing& dealing, const Walk<kTeams>& walk)
-      : p_(p), layout_(layout), dealing_(dealing), walk_(walk) {
+                                    const Dealing& dealing, const Walk& walk, int team, int member)
+      : p_(p), layout_(layout), dealing_(dealing), walk_(walk), team_(team) {
+    first_block_ = member * kStageBlocks;
+    more_ = first_block_ < layout.col_blocks;
     enter_run();
     enter_tile();
   }
@@ -109,21 +80,20 @@ class Stream {
   __device__ __forceinline__ void load(std::uint32_t stage) {
     if (more_) {
       const int lane = threadIdx.x % 32, left = layout_.col_blocks - block_;
-      const std::uint8_t* words = p_.weights.data + std::size_t{pieces_} * kPieceBytes;
 #pragma unroll
       for (int i = 0; i < kStageBlocks; ++i) {
         if (i == 0 || i < left) {
-          ptx::cp_async_16(stage + i * kMxfp4TileBytes, words + i * kMxfp4BlockBytes);
+          ptx::cp_async_16(stage + i * kMxfp4TileBytes, words_ + i * kMxfp4BlockBytes);
         }
       }
       if (lane < 2 * kStageBlocks && lane < 2 * left) {
-        ptx::cp_async_16(stage + kStageBlocks * kMxfp4TileBytes, words + to_scales_);
+        ptx::cp_async_16(stage + kStageBlocks * kMxfp4TileBytes, words_ + to_scales_);
       }
-      pieces_ += kStageBlocks * (kMxfp4BlockBytes / kPieceBytes);
-      block_ += kStageBlocks;
-      if (block_ >= end_) {
-        walk_.advance();
-        if (!has_tile()) enter_run();
+      words_ += kTeamWarps * kStageBlocks * kMxfp4BlockBytes;
+      block_ += kTeamWarps * kStageBlocks;
+      if (block_ >= layout_.col_blocks) {
+        walk_.tile += kTeams;
+        if (!walk_.in_run()) enter_run();
         enter_tile();
       }
     }
@@ -131,34 +101,24 @@ class Stream {
   }
 
  private:
-  static constexpr int kPieceBytes = 16;
-  static_assert(kMxfp4BlockBytes % kPieceBytes == 0);
-
-  __device__ __forceinline__ int share_begin() const {
-    return static_cast<int>(threadIdx.x) / 32 % kTeamWarps * Shares(layout_).blocks;
-  }
-  /// Narrow matrices leave some of a team without a share.
-  __device__ __forceinline__ bool has_tile() const {
-    return walk_.in_run() && (walk_.whole() || share_begin() < layout_.col_blocks);
-  }
-  /// Goes on to a run in which this warp has a tile.
+  /// Goes on to a run in which this team has a tile.
   __device__ __forceinline__ void enter_run() {
-    while (more_ && !has_tile()) more_ = walk_.next_run(layout_.row_tiles);
+    while (more_ && !walk_.in_run()) more_ = walk_.next_run(layout_.row_tiles, team_);
     int expert = 0;
     if (more_ && p_.groups.num_experts > 0) {
       while (dealing_.group_end[expert] <= walk_.group) ++expert;
     }
-    first_row_block_ = expert * static_cast<int>(p_.weights.row_blocks());
+    const int lane = threadIdx.x % 32;
+    run_words_ =
+        p_.weights.data +
+        (expert * p_.weights.row_blocks() * layout_.col_blocks + first_block_) * kMxfp4BlockBytes +
+        lane * 16;
   }
   __device__ __forceinline__ void enter_tile() {
     const int lane = threadIdx.x % 32, in_block = walk_.tile % kTilesPerBlock;
-    const bool whole = walk_.whole();
-    block_ = whole ? 0 : share_begin();
-    end_ = whole ? layout_.col_blocks : min(layout_.col_blocks, block_ + Shares(layout_).blocks);
-    const int row_block = first_row_block_ + walk_.tile / kTilesPerBlock;
-    pieces_ = static_cast<std::uint32_t>(row_block * layout_.col_blocks + block_) *
-                  (kMxfp4BlockBytes / kPieceBytes) +
-              static_cast<std::uint32_t>(in_block * (kMxfp4TileBytes / kPieceBytes) + lane);
+    block_ = first_block_;
+    words_ = run_words_ + walk_.tile / kTilesPerBlock * (layout_.col_blocks * kMxfp4BlockBytes) +
+             in_block * kMxfp4TileBytes;
     to_scales_ = (kTilesPerBlock - in_block) * kMxfp4TileBytes + in_block * kMxfp4ScaleBytes +
                  lane / 2 * kMxfp4BlockBytes + lane % 2 * 16 - lane * 16;
   }
@@ -166,12 +126,14 @@ class Stream {
   const Product& p_;
   const SkinnyLayout& layout_;
   const Dealing& dealing_;
-  Walk<kTeams> walk_;
-  bool more_ = true;
-  int first_row_block_ = 0;   // of the run's expert
-  int block_ = 0, end_ = 0;   // the stage's first, and the last stage's end
-  std::uint32_t pieces_ = 0;  // before this lane's words
-  int to_scales_ = 0;         // from this lane's words
+  Walk walk_;
+  const int team_;
+  int first_block_;  // of this warp in every tile
+  bool more_;
+  int block_ = 0;      // the stage's first
+  int to_scales_ = 0;  // from this lane's words
+  const std::uint8_t* run_words_ = nullptr;
+  const std::uint8_t* words_ = nullptr;
 };
 
 /// `words` and `scales` are where this lane finds its first.
@@ -211,144 +173,16 @@ __device__ __forceinline__ void multiply(std::uint32_t words, std::uint32_t scal
   }
 }
 
-/// What a warp multiplies, tile after tile.
 template <int kTokenTiles, int kTeams>
-class Worker {
- public:
-  using Memory = Shared<kTokenTiles, kTeams>;
-  static constexpr int kStages = Memory::kStages;
-
-  __device__ __forceinline__ Worker(const Product& p, const SkinnyLayout& layout, Memory& shared,
-                                    const Walk<kTeams>& walk)
-      : p_(p),
-        layout_(layout),
-        shared_(shared),
-        stream_(p, layout, shared.dealing, walk),
-        ring_(ptx::shared_address(shared.rings[threadIdx.x / 32])),
-        share_blocks_(Shares(layout).blocks) {}
-
-  __device__ __forceinline__ void start() {
-#pragma unroll
-    for (int s = 0; s < kStages - 1; ++s) stream_.load(ring_ + s * kStageBytes + lane() * 16);
-  }
-
-  /// A run with columns for kTiles of the token tiles.
-  template <int kTiles>
-  __device__ __forceinline__ void compute(Walk<kTeams>& walk, const SkinnyItem& run,
-                                          std::uint32_t x_address) {
-    XRows<kTiles> x;
-    x.set(layout_, run, x_address);
-    for (; walk.whole(); walk.advance()) take_whole(walk.tile, run, x);
-    for (; walk.in_run(); walk.advance()) take_share(walk.tile, run, x);
-  }
-
- private:
-  static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
-  static __device__ __forceinline__ int member() { return threadIdx.x / 32 % kTeamWarps; }
-
-  template <int kTiles>
-  __device__ __forceinline__ void sum_share(int share, const XRows<kTiles>& x,
-                                            float (&sums)[kTiles][4]) {
-    const int end = min(layout_.col_blocks, (share + 1) * share_blocks_);
-    for (int block = share * share_blocks_; block < end; block += kStageBlocks) {
-      ptx::cp_async_wait_group<kStages - 2>();
-      __syncwarp();
-      const std::uint32_t freed = (stage_ == 0 ? kStages * kStageBytes : stage_) - kStageBytes;
-      stream_.load(ring_ + freed + lane() * 16);
-      multiply<kTiles>(ring_ + stage_ + lane() * 16,
-                       ring_ + stage_ + kStageBlocks * kMxfp4TileBytes + lane() / 4 * 4, block,
-                       layout_.col_blocks, x, sums);
-      stage_ = stage_ == (kStages - 1) * kStageBytes ? 0 : stage_ + kStageBytes;
-    }
-  }
-
-  template <int kTiles>
-  __device__ __forceinline__ void take_whole(int tile, const SkinnyItem& run,
-                                             const XRows<kTiles>& x) {
-    // What the shares add up to waits where a team would look for this warp's part.
-    auto& kept = shared_.partial[threadIdx.x / kTeamThreads][0][member()];
-    float sums[kTiles][4];
-#pragma unroll 1
-    for (int share = 0; share < kTeamWarps; ++share) {
-#pragma unroll
-      for (int n = 0; n < kTiles; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sums[n][i] = 0;
-      }
-      sum_share(share, x, sums);
-#pragma unroll
-      for (int n = 0; n < kTiles; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if (share > 0) sums[n][i] += kept[n][i][lane()];
-          if (share < kTeamWarps - 1) kept[n][i][lane()] = sums[n][i];
-        }
-      }
-    }
-    const RowPair bias = bias_of(p_, run.expert, tile, lane() / 4);
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n) {
-#pragma unroll
-      for (int which = 0; which < 2; ++which) {
-        const int column = n * 8 + lane() % 4 * 2 + which;
-        if (column < run.num_columns) {
-          finish(p_, tile, lane() / 4, run.first_column + column,
-                 {sums[n][which], sums[n][2 + which]}, bias);
-        }
-      }
-    }
-  }
-
-  template <int kTiles>
-  __device__ __forceinline__ void take_share(int tile, const SkinnyItem& run,
-                                             const XRows<kTiles>& x) {
-    // Other warps finish each time, since who does comes late to the next tile.
-    const int turn = (member() + 2 * parity_) % kTeamWarps;
-    RowPair bias;
-    if (turn < 2 * kTiles) bias = bias_of(p_, run.expert, tile, lane() / 4);
-    float sums[kTiles][4] = {};
-    sum_share(member(), x, sums);
-    const int team = threadIdx.x / kTeamThreads;
-    auto& partial = shared_.partial[team][parity_ % Memory::kPartials];
-    parity_ ^= 1;
-    if constexpr (Memory::kPartials == 1) ptx::named_barrier_sync(1 + team, kTeamThreads);
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) partial[member()][n][i][lane()] = sums[n][i];
-    }
-    ptx::named_barrier_sync(1 + team, kTeamThreads);
-    if (turn >= 2 * kTiles) return;
-    const int n = turn / 2, which = turn % 2;
-    const int column = n * 8 + lane() % 4 * 2 + which;
-    RowPair all;
-#pragma unroll
-    for (int w = 0; w < kTeamWarps; ++w) {
-      all.upper += partial[w][n][which][lane()];
-      all.lower += partial[w][n][2 + which][lane()];
-    }
-    if (column < run.num_columns) {
-      finish(p_, tile, lane() / 4, run.first_column + column, all, bias);
-    }
-  }
-
-  const Product& p_;
-  const SkinnyLayout& layout_;
-  Memory& shared_;
-  Stream<kTeams> stream_;
-  const std::uint32_t ring_;
-  const int share_blocks_;
-  std::uint32_t stage_ = 0;  // of the ring, read next
-  int parity_ = 0;
-};
-
-template <int kTokenTiles, int kTeams>
-__global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
+__global__ void __launch_bounds__(kTeams* kTeamThreads, kManyTeams / kTeams)
     skinny_fp4_kernel(const Product p, const SkinnyLayout layout) {
   using Memory = Shared<kTokenTiles, kTeams>;
+  constexpr int kStages = Memory::kStages;
   extern __shared__ __align__(16) std::uint8_t shared_bytes[];
   Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
   std::uint8_t* const x_shared = shared_bytes + sizeof(Memory);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int team = warp / kTeamWarps, member = warp % kTeamWarps;
 
   const bool grouped = p.groups.num_experts > 0;
   if (grouped && p.groups.dealt == Dealt::in_front) {
@@ -365,25 +199,66 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
     ptx::grid_dependency_wait();
     return;
   }
-  Walk<kTeams> walk(begin, end, layout.row_tiles);
-  Worker<kTokenTiles, kTeams> worker(p, layout, shared, walk);
-  worker.start();
+  Walk walk(begin, end, layout.row_tiles, team);
+  Stream<kTeams> stream(p, layout, shared.dealing, walk, team, member);
+  const std::uint32_t ring = ptx::shared_address(shared.rings[warp]);
+#pragma unroll
+  for (int s = 0; s < kStages - 1; ++s) stream.load(ring + s * kStageBytes + lane * 16);
   if (!grouped || p.groups.dealt == Dealt::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
+
   const std::uint32_t x_address = ptx::shared_address(x_shared);
+  std::uint32_t stage = 0, freed = (kStages - 1) * kStageBytes;  // read now, read last time
+  int parity = 0, finisher = 0;
+  XRows<kTokenTiles> x;
   do {
     const SkinnyItem run = locate(p, layout, shared.dealing, walk.group);
     __syncthreads();
     stage_x<kTeams * kTeamThreads>(p, layout, run, x_shared);
     __syncthreads();
-    if (kTokenTiles == 1 || run.num_columns <= 8) {
-      worker.template compute<1>(walk, run, x_address);
-    } else {
-      worker.template compute<kTokenTiles>(walk, run, x_address);
+    x.set(layout, run, x_address);
+    for (; walk.in_run(); walk.tile += kTeams, parity ^= 1) {
+      // Other warps finish each time, since who does comes late to the next tile.
+      const int turn = (member + kTeamWarps - finisher) % kTeamWarps;
+      finisher = (finisher + 2 * kTokenTiles) % kTeamWarps;
+      RowPair bias;
+      if (turn < 2 * kTokenTiles) bias = bias_of(p, run.expert, walk.tile, lane / 4);
+      float sums[kTokenTiles][4] = {};
+      for (int block = member * kStageBlocks; block < layout.col_blocks;
+           block += kTeamWarps * kStageBlocks) {
+        ptx::cp_async_wait_group<kStages - 2>();
+        __syncwarp();
+        stream.load(ring + freed + lane * 16);
+        multiply<kTokenTiles>(ring + stage + lane * 16,
+                              ring + stage + kStageBlocks * kMxfp4TileBytes + lane / 4 * 4, block,
+                              layout.col_blocks, x, sums);
+        freed = stage;
+        stage = stage == (kStages - 1) * kStageBytes ? 0 : stage + kStageBytes;
+      }
+      auto& partial = shared.partial[team][parity];
+#pragma unroll
+      for (int n = 0; n < kTokenTiles; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) partial[member][n][i][lane] = sums[n][i];
+      }
+      ptx::named_barrier_sync(1 + team, kTeamThreads);
+      if (turn < 2 * kTokenTiles) {
+        const int n = turn / 2, which = turn % 2;
+        const int column = n * 8 + lane % 4 * 2 + which;
+        RowPair all;
+#pragma unroll
+        for (int w = 0; w < kTeamWarps; ++w) {
+          all.upper += partial[w][n][which][lane];
+          all.lower += partial[w][n][2 + which][lane];
+        }
+        if (column < run.num_columns) {
+          finish(p, walk.tile, lane / 4, run.first_column + column, all, bias);
+        }
+      }
     }
-  } while (walk.next_run(layout.row_tiles));
+  } while (walk.next_run(layout.row_tiles, team));
 }
 
 template <int kTokenTiles, int kTeams>
@@ -409,7 +284,7 @@ void launch_fp4(const Product& p, const SkinnyTile& tile, const Launch& how) {
 
 }  // namespace
 
-int fp4_blocks_per_sm(int teams) { return blocks_per_sm(teams); }
+int fp4_blocks_per_sm(int teams) { return kManyTeams / teams; }
 
 int choose_fp4_teams(const Product& product) {
   return product.num_columns <= kFewColumns ? kFewTeams : kManyTeams;
@@ -417,8 +292,8 @@ int choose_fp4_teams(const Product& product) {
 
 void skinny_fp4_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
   const std::size_t allowed = most_shared_bytes();
-  if (tile.token_tiles == 2 && shared_for<2, kTwoTileTeams>(product) <= allowed) {
-    return launch_fp4<2, kTwoTileTeams>(product, tile, how);
+  if (tile.token_tiles == 2 && shared_for<2, kManyTeams>(product) <= allowed) {
+    return launch_fp4<2, kManyTeams>(product, tile, how);
   }
   if (tile.teams == kManyTeams && shared_for<1, kManyTeams>(product) <= allowed) {
     return launch_fp4<1, kManyTeams>(product, tile, how);
