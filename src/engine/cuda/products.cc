@@ -16,6 +16,8 @@ constexpr std::int64_t kSkinnyTokens = 16;
 constexpr std::int64_t kWideSlotsPerExpert = 12;
 /// The tile of prompts when bits must not depend on the batch.
 constexpr WideTile kFixedTile{.tokens = 128, .consumers = 2};
+/// And those that a stripe of MXFP4 weights takes at a time.
+constexpr std::int64_t kFixedColumns = 8;
 
 bool is_fixed(const CudaPlan& plan) {
   return plan.variants.determinism == Determinism::per_request;
@@ -86,7 +88,10 @@ void Products::run_fragments(const Step& step, const LayerProduct& product,
   const std::int64_t expected =
       experts > 0 ? 2 * product.num_columns / experts : product.num_columns;
   if (plan_.variants.pipelines == Pipelines::bulk && stripes_take(work)) {
-    return stripe_product(work, expected, plan_.num_sms, step.how);
+    if (is_fixed(plan_)) return stripe_product(work, kFixedColumns, plan_.num_sms, step.how);
+    if (stripes_are_many(work, plan_.num_sms)) {
+      return stripe_product(work, expected, plan_.num_sms, step.how);
+    }
   }
   skinny_product(work, choose_skinny_tile(work, expected, plan_.num_sms), step.how);
 }

@@ -10,8 +10,11 @@ namespace gauntlet::kernels::cuda {
 /// memory has room for the tokens.
 bool stripes_take(const Product& product);
 
-/// `most_columns`: of one matrix; for experts the most that one of them can get. A token's result
-/// does not depend on the others.
+/// True where there is work for all of so many SMs; with less, smaller blocks end sooner.
+bool stripes_are_many(const Product& product, int num_sms);
+
+/// `most_columns`: of one matrix; for experts the most that one of them is expected to get. While
+/// that is at most 8, a token's result does not depend on the others.
 void stripe_product(const Product& product, std::int64_t most_columns, int num_sms,
                     const Launch& how);
 
