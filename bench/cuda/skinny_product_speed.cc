@@ -1,6 +1,7 @@
 // How fast products of few tokens are beside the memory they read.
 #include "bench/cuda/product_speed.h"
 #include "kernels/cuda/skinny_product.h"
+#include "kernels/cuda/stripe_product.h"
 
 namespace {
 
@@ -12,6 +13,10 @@ void report(const Bench& bench, const Work& w) {
   const std::int64_t expected = w.num_experts > 0 ? 2 * w.columns / w.num_experts : w.columns;
   report_product(bench, w, "skinny_product", "", [&](const Product& product, const Launch& how) {
     skinny_product(product, choose_skinny_tile(product, expected, bench.num_sms()), how);
+  });
+  if (w.format == WeightFormat::bf16) return;
+  report_product(bench, w, "stripe_product", "", [&](const Product& product, const Launch& how) {
+    stripe_product(product, expected, bench.num_sms(), how);
   });
 }
 

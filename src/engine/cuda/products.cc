@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "kernels/cuda/plain_product.h"
 #include "kernels/cuda/skinny_product.h"
+#include "kernels/cuda/stripe_product.h"
 
 namespace gauntlet::engine {
 namespace {
@@ -15,6 +16,8 @@ constexpr std::int64_t kSkinnyTokens = 16;
 constexpr std::int64_t kWideSlotsPerExpert = 12;
 /// The tile of prompts when bits must not depend on the batch.
 constexpr WideTile kFixedTile{.tokens = 128, .consumers = 2};
+/// And those that a stripe of MXFP4 weights takes at a time.
+constexpr std::int64_t kFixedColumns = 8;
 
 bool is_fixed(const CudaPlan& plan) {
   return plan.variants.determinism == Determinism::per_request;
@@ -84,6 +87,12 @@ void Products::run_fragments(const Step& step, const LayerProduct& product,
   }
   const std::int64_t expected =
       experts > 0 ? 2 * product.num_columns / experts : product.num_columns;
+  if (plan_.variants.pipelines == Pipelines::bulk && stripes_take(work)) {
+    if (is_fixed(plan_)) return stripe_product(work, kFixedColumns, plan_.num_sms, step.how);
+    if (stripes_are_many(work, plan_.num_sms)) {
+      return stripe_product(work, expected, plan_.num_sms, step.how);
+    }
+  }
   skinny_product(work, choose_skinny_tile(work, expected, plan_.num_sms), step.how);
 }
 

@@ -18,15 +18,25 @@ __device__ __forceinline__ std::uint32_t multiply_pairs(std::uint32_t a, std::ui
 }
 
 /// Registers 0 and 2 belong to the lane's upper row, 1 and 3 to the one 8 below. An FP4 value in
-/// the high bits of a bf16 is 2^-126 of itself, subnormals included; the factor undoes that.
+/// the high bits of a bf16 is 2^-126 of itself, subnormals included.
+__device__ __forceinline__ void spread_word(std::uint32_t word, std::uint32_t (&a)[4]) {
+  constexpr std::uint32_t kMask = 0x81C081C0u;
+  a[0] = word & kMask;
+  a[1] = __funnelshift_r(word, word, 6) & kMask;
+  a[2] = word << 6 & kMask;
+  const std::uint32_t most = __funnelshift_r(word, word, 4) & 0x80C080C0u;
+  a[3] = (word << 4 & 0x01000100u) | most;
+}
+
+/// The factors of the rows undo the 2^-126.
 __device__ __forceinline__ void decode_fp4(std::uint32_t word, std::uint32_t upper_factor,
                                            std::uint32_t lower_factor, std::uint32_t (&a)[4]) {
-  constexpr std::uint32_t kMask = 0x81C081C0u;
-  a[0] = multiply_pairs(word & kMask, upper_factor);
-  a[1] = multiply_pairs(__funnelshift_r(word, word, 6) & kMask, lower_factor);
-  a[2] = multiply_pairs(word << 6 & kMask, upper_factor);
-  const std::uint32_t most = __funnelshift_r(word, word, 4) & 0x80C080C0u;
-  a[3] = multiply_pairs((word << 4 & 0x01000100u) | most, lower_factor);
+  std::uint32_t spread[4];
+  spread_word(word, spread);
+  a[0] = multiply_pairs(spread[0], upper_factor);
+  a[1] = multiply_pairs(spread[1], lower_factor);
+  a[2] = multiply_pairs(spread[2], upper_factor);
+  a[3] = multiply_pairs(spread[3], lower_factor);
 }
 
 }  // namespace gauntlet::kernels::cuda
