@@ -1,6 +1,6 @@
-// A block of eight warps takes a tile of 16 rows; the warps share its columns and keep the next
-// weights in flight while they multiply. Sums of the warps are added in their order, so that a
-// result depends on its own token alone. This is the bf16 form.
+// The bf16 form: bound by memory alone, so nearly all that a block reads is under way before it may
+// begin. Every warp streams its weights through a ring in shared memory; blocks of a cluster share
+// the columns of a few rows. Sums are added in the order of columns, whoever made them.
 #include <algorithm>
 
 #include "kernels/cuda/epilogue.cuh"
@@ -8,10 +8,12 @@
 #include "kernels/cuda/skinny_fp4.h"
 #include "kernels/cuda/skinny_product.h"
 #include "kernels/cuda/skinny_schedule.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
-#include "ptx/streaming.cuh"
+#include "ptx/shared_load.cuh"
 
 namespace gauntlet::kernels::cuda {
 namespace {
@@ -19,75 +21,164 @@ namespace {
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * 32;
 constexpr int kBlocksPerSm = 2;
+/// With two blocks on an SM and two SMs in the smallest part of the chip that a cluster may not
+/// leave half empty, clusters of four fill it.
+constexpr int kRanks = 4;
+/// Tiles per SM from which on whole tiles are spread evenly enough.
+constexpr int kManyTiles = 16;
+constexpr int kMostStages = 6;
+constexpr int kFewestStages = 2;
+/// Two blocks on an SM with fewer have less under way than one.
+constexpr int kEnoughStages = 3;
 
-/// The weights that a warp has under way: its part of kBlocks * kWarps blocks of a tile.
-struct Chunk {
-  static constexpr int kBlocks = 2;
-  uint4 steps[kBlocks][4];
+/// What lies in shared memory in front of x.
+template <int kTokenTiles, int kStages>
+struct alignas(16) Shared {
+  std::uint8_t rings[kWarps][kStages][kBf16TileBytes];
+  float partial[kWarps][kTokenTiles][4][32];   // of parts of this block's columns
+  float2 arrived[kRanks][kTokenTiles][2][32];  // from the blocks of the cluster
+  Dealing dealing;
+};
 
-  __device__ __forceinline__ void load(int i, const std::uint8_t* from) {
-#pragma unroll
-    for (int s = 0; s < 4; ++s) steps[i][s] = ptx::load_streaming_16(from + s * 512);
-  }
-  __device__ __forceinline__ void operands(int i, int step, std::uint32_t (&a)[4]) const {
-    const uint4& v = steps[i][step];
-    a[0] = v.x, a[1] = v.y, a[2] = v.z, a[3] = v.w;
+/// The blocks of 64 columns that a rank takes of every tile. Warps share them in parts; the first
+/// `extra` parts have one more, and go to other warps from tile to tile.
+struct ColumnShare {
+  int first;
+  int count;
+
+  __device__ __forceinline__ ColumnShare(int col_blocks, int rank, int ranks)
+      : first(col_blocks * rank / ranks), count(col_blocks * (rank + 1) / ranks - first) {}
+  __device__ __forceinline__ int next_part(int part) const {
+    const int extra = count % kWarps;
+    return (part + kWarps - extra) % kWarps;
   }
 };
 
-/// Where a warp's first block of a tile lies.
-__device__ __forceinline__ const std::uint8_t* first_block(const Product& p,
-                                                           const SkinnyLayout& layout,
-                                                           const SkinnyItem& item) {
-  const std::int64_t row_block = item.expert * p.weights.row_blocks() + item.tile / kTilesPerBlock;
-  return p.weights.data + (row_block * layout.col_blocks + threadIdx.x / 32) * kBf16BlockBytes;
-}
+/// A warp's loads, ahead of what it multiplies. A lane loads what it will read itself, so that
+/// nobody waits for another lane.
+class Stream {
+ public:
+  __device__ __forceinline__ Stream(const Product& p, const SkinnyLayout& layout,
+                                    const Dealing& dealing, const ColumnShare& share, int begin,
+                                    int end)
+      : p_(p),
+        layout_(layout),
+        dealing_(dealing),
+        share_(share),
+        tiles_left_(end - begin),
+        group_(begin / layout.row_tiles),
+        tile_(begin - group_ * layout.row_tiles),
+        part_(threadIdx.x / 32) {
+    enter_group();
+    enter_tile();
+  }
 
-__device__ __forceinline__ void load_chunk(Chunk& chunk, const std::uint8_t* first,
-                                           const SkinnyLayout& layout, int tile, int index) {
-  constexpr int kStride = kWarps * kBf16BlockBytes;
-  const std::uint8_t* from = first + static_cast<std::int64_t>(index) * Chunk::kBlocks * kStride +
-                             tile % kTilesPerBlock * kBf16TileBytes + threadIdx.x % 32 * 16;
-  const int left =
-      layout.col_blocks - static_cast<int>(threadIdx.x / 32) - index * Chunk::kBlocks * kWarps;
+  /// Starts the next copies, or an empty group where there are no more. `slot` is where this lane's
+  /// first weights go.
+  __device__ __forceinline__ void load(std::uint32_t slot) {
+    if (tiles_left_ > 0) {
 #pragma unroll
-  for (int i = 0; i < Chunk::kBlocks; ++i) {
-    if (i * kWarps < left) chunk.load(i, from + i * kStride);
+      for (int s = 0; s < 4; ++s) ptx::cp_async_16(slot + s * 512, from_ + s * 512);
+      from_ += kWarps * kBf16BlockBytes;
+      block_ += kWarps;
+      if (block_ >= share_.count) {
+        leave_tile();
+        enter_tile();
+      }
+    }
+    ptx::cp_async_commit_group();
+  }
+
+ private:
+  __device__ __forceinline__ void enter_group() {
+    if (p_.groups.num_experts > 0) {
+      while (dealing_.group_end[expert_] <= group_) ++expert_;
+    }
+  }
+  /// Or the next in which this warp has a part.
+  __device__ __forceinline__ void enter_tile() {
+    while (tiles_left_ > 0 && part_ >= share_.count) leave_tile();
+    block_ = part_;
+    const std::int64_t row_block = expert_ * p_.weights.row_blocks() + tile_ / kTilesPerBlock;
+    from_ = p_.weights.data +
+            (row_block * layout_.col_blocks + share_.first + part_) * kBf16BlockBytes +
+            tile_ % kTilesPerBlock * kBf16TileBytes + threadIdx.x % 32 * 16;
+  }
+  __device__ __forceinline__ void leave_tile() {
+    part_ = share_.next_part(part_);
+    ++tile_;
+    if (--tiles_left_ > 0 && tile_ == layout_.row_tiles) {
+      tile_ = 0;
+      ++group_;
+      enter_group();
+    }
+  }
+
+  const Product& p_;
+  const SkinnyLayout& layout_;
+  const Dealing& dealing_;
+  const ColumnShare& share_;
+  int tiles_left_;
+  int group_, tile_;
+  int part_;
+  int expert_ = 0;
+  int block_ = 0;  // of the share
+  const std::uint8_t* from_ = nullptr;
+};
+
+/// Brings this rank's columns of x, by all threads of a block, several loads of each under way.
+__device__ __forceinline__ void stage_share(const Product& p, const SkinnyLayout& layout,
+                                            const ColumnShare& share, const SkinnyItem& item,
+                                            std::uint8_t* x) {
+  const int pieces = share.count * (kBlockCols * 2 / 16);
+#pragma unroll 8
+  for (int i = threadIdx.x; i < item.num_columns * pieces; i += kThreads) {
+    const int column = i / pieces, piece = i % pieces;
+    const int slot = item.first_column + column;
+    const std::int64_t row = p.groups.slot_token != nullptr ? p.groups.slot_token[slot] : slot;
+    *reinterpret_cast<uint4*>(x + column * layout.x_row_bytes + piece * 16) =
+        *reinterpret_cast<const uint4*>(p.x + row * p.x_stride + share.first * kBlockCols +
+                                        piece * 8);
   }
 }
 
 /// Two sums, so that a product need not wait for the one before.
 template <int kTokenTiles>
-__device__ __forceinline__ void multiply(const Chunk& chunk, int index, int col_blocks,
-                                         const XRows<kTokenTiles>& x,
+__device__ __forceinline__ void multiply(std::uint32_t slot, int block, const XRows<kTokenTiles>& x,
                                          float (&sums)[2][kTokenTiles][4]) {
-  const int first = index * Chunk::kBlocks * kWarps + static_cast<int>(threadIdx.x / 32);
+  uint4 steps[4];
 #pragma unroll
-  for (int i = 0; i < Chunk::kBlocks; ++i) {
-    const int block = first + i * kWarps;
-    if (block >= col_blocks) break;
+  for (int s = 0; s < 4; ++s) steps[s] = ptx::load_shared_16(slot + s * 512);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      std::uint32_t a[2][4];
-      chunk.operands(i, 2 * half, a[0]);
-      chunk.operands(i, 2 * half + 1, a[1]);
+  for (int half = 0; half < 2; ++half) {
+    const uint4 &even = steps[2 * half], &odd = steps[2 * half + 1];
 #pragma unroll
-      for (int n = 0; n < kTokenTiles; ++n) {
-        std::uint32_t b[4];
-        ptx::ldmatrix_x4(b, x.at(n, block) + half * kHalfBlockBytes);
-        ptx::mma_m16n8k16_bf16(sums[0][n], a[0], {b[0], b[1]});
-        ptx::mma_m16n8k16_bf16(sums[1][n], a[1], {b[2], b[3]});
-      }
+    for (int n = 0; n < kTokenTiles; ++n) {
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4(b, x.at(n, block) + half * kHalfBlockBytes);
+      ptx::mma_m16n8k16_bf16(sums[0][n], {even.x, even.y, even.z, even.w}, {b[0], b[1]});
+      ptx::mma_m16n8k16_bf16(sums[1][n], {odd.x, odd.y, odd.z, odd.w}, {b[2], b[3]});
     }
   }
 }
 
-template <int kTokenTiles>
+/// A tile whose sums are on their way to the rank that finishes it. In each rank, two warps for
+/// every eight tokens add what the others made.
+struct Closing {
+  SkinnyItem item;
+  int owner = 0;  // rank
+  int turn = 0;   // of this warp: token tile * 2 + which of two columns of a lane
+  RowPair bias;
+};
+
+template <int kTokenTiles, int kStages>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-    skinny_kernel(const Product p, const SkinnyLayout layout) {
-  extern __shared__ __align__(16) std::uint8_t x_shared[];
-  __shared__ float partial[2][kWarps][kTokenTiles][4][32];
-  __shared__ Dealing dealing;
+    skinny_kernel(const Product p, const SkinnyLayout layout, const int ranks) {
+  using Memory = Shared<kTokenTiles, kStages>;
+  constexpr int kTurns = 2 * kTokenTiles;
+  extern __shared__ __align__(16) std::uint8_t shared_bytes[];
+  Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
+  std::uint8_t* const x_shared = shared_bytes + sizeof(Memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
   const bool grouped = p.groups.num_experts > 0;
@@ -95,133 +186,212 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
-  if (grouped) read_dealing(p, layout, dealing);
-  const int groups = grouped ? dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
-  const std::int64_t items = static_cast<std::int64_t>(groups) * layout.row_tiles;
-  // Neighbouring tiles go to one block, so that it keeps its columns.
-  int index = static_cast<int>(items * blockIdx.x / gridDim.x);
-  const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
-  SkinnyItem item;
-  Chunk next;
-  const std::uint8_t* from = nullptr;  // this warp's first block of the item's tile
-  if (index < end) {
-    item = locate(p, layout, dealing, index / layout.row_tiles);
-    item.tile = index % layout.row_tiles;
-    from = first_block(p, layout, item);
-    load_chunk(next, from, layout, item.tile, 0);
+  if (grouped) read_dealing(p, layout, shared.dealing);
+  const int groups =
+      grouped ? shared.dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
+  const int items = groups * layout.row_tiles;
+  // Neighbouring tiles go to one cluster, so that its blocks keep their x.
+  const int cluster = blockIdx.x / ranks, clusters = gridDim.x / ranks, rank = ptx::cluster_rank();
+  const int each = items / clusters, one_more = items - each * clusters;
+  const int begin = cluster * each + min(cluster, one_more);
+  const int end = begin + each + (cluster < one_more ? 1 : 0);
+  if (begin >= end) {
+    ptx::grid_dependency_wait();
+    return;
   }
+  const ColumnShare share(layout.col_blocks, rank, ranks);
+  Stream stream(p, layout, shared.dealing, share, begin, end);
+  const std::uint32_t ring = ptx::shared_address(shared.rings[warp]) + lane * 16;
+#pragma unroll
+  for (int s = 0; s < kStages; ++s) stream.load(ring + s * kBf16TileBytes);
+  ptx::cluster_arrive();
   if (!grouped || p.groups.dealt == Dealt::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
 
-  const int per_chunk = Chunk::kBlocks * kWarps;
-  const int chunks = (layout.col_blocks + per_chunk - 1) / per_chunk;
-  int staged = -1, parity = 0, finisher = 0;
+  const auto close = [&](const Closing& closing) {
+    ptx::cluster_wait();
+    if (closing.item.group < 0 || closing.owner != rank || closing.turn >= kTurns) return;
+    const int n = closing.turn / 2, which = closing.turn % 2;
+    RowPair all;
+    for (int r = 0; r < ranks; ++r) {
+      const float2 sums = shared.arrived[r][n][which][lane];
+      all.upper += sums.x;
+      all.lower += sums.y;
+    }
+    const int column = n * 8 + lane % 4 * 2 + which;
+    if (column < closing.item.num_columns) {
+      finish(p, closing.item.tile, lane / 4, closing.item.first_column + column, all, closing.bias);
+    }
+  };
+
+  std::uint32_t slot = 0;
+  int part = warp, owner = 0, first_turn = 0;
   XRows<kTokenTiles> x;
-  for (; index < end; ++index, parity ^= 1) {
+  SkinnyItem item = locate(p, layout, shared.dealing, begin / layout.row_tiles);
+  item.tile = begin - item.group * layout.row_tiles;
+  int staged = -1;
+  Closing last;
+  for (int index = begin; index < end; ++index) {
     if (item.group != staged) {
       __syncthreads();
-      stage_x<kThreads>(p, layout, item, x_shared);
+      stage_share(p, layout, share, item, x_shared);
       __syncthreads();
       staged = item.group;
       x.set(layout, item, ptx::shared_address(x_shared));
     }
-    // Other warps finish each time, since who does comes late to the next tile.
-    const int turn = (warp + kWarps - finisher) % kWarps;
-    finisher = (finisher + 2 * kTokenTiles) % kWarps;
-    RowPair bias;
-    if (turn < 2 * kTokenTiles) bias = bias_of(p, item.expert, item.tile, lane / 4);
-    float sums[2][kTokenTiles][4] = {};
-    SkinnyItem after = item;
-    for (int c = 0; c < chunks; ++c) {
-      const Chunk now = next;
-      if (c + 1 < chunks) {
-        load_chunk(next, from, layout, item.tile, c + 1);
-      } else if (index + 1 < end) {
-        ++after.tile;
-        if (after.tile == layout.row_tiles) after = locate(p, layout, dealing, after.group + 1);
-        if (after.tile % kTilesPerBlock == 0) from = first_block(p, layout, after);
-        load_chunk(next, from, layout, after.tile, 0);
-      }
-      multiply<kTokenTiles>(now, c, layout.col_blocks, x, sums);
+    // Other warps and ranks close each time, since who does comes late to the next tile.
+    Closing now{.item = item, .owner = owner, .turn = (warp + kWarps - first_turn) % kWarps};
+    if (owner == rank && now.turn < kTurns) {
+      now.bias = bias_of(p, item.expert, item.tile, lane / 4);
     }
+    float sums[2][kTokenTiles][4] = {};
+    for (int block = part; block < share.count; block += kWarps) {
+      ptx::cp_async_wait_group<kStages - 1>();
+      multiply<kTokenTiles>(ring + slot, block, x, sums);
+      stream.load(ring + slot);  // behind the products, which have read it
+      slot = slot == (kStages - 1) * kBf16TileBytes ? 0 : slot + kBf16TileBytes;
+    }
+    close(last);
 #pragma unroll
     for (int n = 0; n < kTokenTiles; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        partial[parity][warp][n][i][lane] = sums[0][n][i] + sums[1][n][i];
+        shared.partial[part][n][i][lane] = sums[0][n][i] + sums[1][n][i];
       }
     }
     __syncthreads();
-    if (turn < 2 * kTokenTiles) {
-      const int n = turn / 2, which = turn % 2;
-      const int column = n * 8 + lane % 4 * 2 + which;
-      RowPair all;
+    if (now.turn < kTurns) {
+      const int n = now.turn / 2, which = now.turn % 2;
+      float2 all{};
 #pragma unroll
       for (int w = 0; w < kWarps; ++w) {
-        all.upper += partial[parity][w][n][which][lane];
-        all.lower += partial[parity][w][n][2 + which][lane];
+        all.x += shared.partial[w][n][which][lane];
+        all.y += shared.partial[w][n][2 + which][lane];
       }
-      if (column < item.num_columns) {
-        finish(p, item.tile, lane / 4, item.first_column + column, all, bias);
+      const std::uint32_t here = ptx::shared_address(&shared.arrived[rank][n][which][lane]);
+      ptx::store_cluster_8(ptx::cluster_address(here, owner), all);
+    }
+    ptx::cluster_arrive();
+    last = now;
+    part = share.next_part(part);
+    owner = owner + 1 == ranks ? 0 : owner + 1;
+    first_turn = (first_turn + kTurns) % kWarps;
+    ++item.tile;
+    if (item.tile == layout.row_tiles && index + 1 < end) {
+      item = locate(p, layout, shared.dealing, item.group + 1);
+    }
+  }
+  close(last);
+}
+
+/// The layout of x when so many blocks share its columns.
+SkinnyLayout layout_for(const Product& p, int token_tiles, int ranks) {
+  SkinnyLayout layout = skinny_layout(p, token_tiles);
+  layout.x_row_bytes = (layout.col_blocks + ranks - 1) / ranks * kBlockCols * 2 + kRowPad;
+  return layout;
+}
+
+template <int kTokenTiles, int kStages>
+std::size_t shared_for(const Product& p, int ranks) {
+  const SkinnyLayout layout = layout_for(p, kTokenTiles, ranks);
+  const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
+  return sizeof(Shared<kTokenTiles, kStages>) +
+         static_cast<std::size_t>(columns * layout.x_row_bytes);
+}
+
+/// What every one of two blocks may have of an SM.
+std::size_t half_of_shared() {
+  constexpr std::size_t kReserved = 1024;  // of every block, by the driver
+  return (most_shared_bytes() + kReserved) / kBlocksPerSm - kReserved;
+}
+
+/// With the most stages that fit into `allowed` bytes; false where those are fewer than `fewest`.
+template <int kTokenTiles, int kStages = kMostStages>
+bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed, int fewest,
+                   const Launch& how) {
+  const std::size_t shared = shared_for<kTokenTiles, kStages>(p, tile.ranks);
+  if (shared > allowed) {
+    if constexpr (kStages > kFewestStages) {
+      if (kStages > fewest) {
+        return launch_skinny<kTokenTiles, kStages - 1>(p, tile, allowed, fewest, how);
       }
     }
-    item = after;
+    return false;
   }
-}
-
-template <int kTokenTiles>
-std::size_t x_bytes(const Product& p) {
-  const SkinnyLayout layout = skinny_layout(p, kTokenTiles);
-  const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
-  return static_cast<std::size_t>(columns * layout.x_row_bytes);
-}
-
-/// Static shared memory of the larger kernel.
-constexpr std::size_t kStaticBytes = sizeof(float) * 2 * kWarps * 2 * 128 + 2048;
-
-template <int kTokenTiles>
-void launch_skinny(const Product& p, const SkinnyTile& tile, const Launch& how) {
-  const auto kernel = skinny_kernel<kTokenTiles>;
-  const std::size_t shared = x_bytes<kTokenTiles>(p);
-  if (shared + kStaticBytes > 48 * 1024) {
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared)));
-  }
+  const auto kernel = skinny_kernel<kTokenTiles, kStages>;
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared)));
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared));
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
           .block = dim3(kThreads),
-          .shared_bytes = shared},
-         how, p, skinny_layout(p, kTokenTiles));
+          .shared_bytes = shared,
+          .cluster = static_cast<unsigned>(tile.ranks)},
+         how, p, layout_for(p, kTokenTiles, tile.ranks), tile.ranks);
+  return true;
+}
+
+/// Two blocks to an SM, or one where the tokens leave too little room.
+template <int kTokenTiles>
+bool launch_skinny(const Product& p, SkinnyTile tile, const Launch& how) {
+  if (launch_skinny<kTokenTiles>(p, tile, half_of_shared(), kEnoughStages, how)) return true;
+  const int clusters = tile.blocks / tile.ranks;
+  tile.blocks = (clusters + kBlocksPerSm - 1) / kBlocksPerSm * tile.ranks;
+  return launch_skinny<kTokenTiles>(p, tile, most_shared_bytes(), kFewestStages, how);
+}
+
+/// PTX for older GPUs knows no clusters, even on a GPU that does.
+bool compiled_for_clusters() {
+  cudaFuncAttributes attributes{};
+  cuda_check(cudaFuncGetAttributes(&attributes, skinny_kernel<1, kMostStages>));
+  return attributes.ptxVersion >= 90;
+}
+
+/// Ranks depend on the matrix alone: a token's bits must not depend on its company.
+int choose_ranks(const Product& product, const SkinnyLayout& layout, int num_sms) {
+  const bool even = layout.row_tiles >= kManyTiles * num_sms;
+  return product.groups.num_experts > 0 || even || layout.col_blocks < kRanks ? 1 : kRanks;
+}
+
+/// As few clusters as take no longer.
+int choose_blocks(std::int64_t items, int ranks, int num_sms) {
+  const std::int64_t most = std::max(1, num_sms * kBlocksPerSm / ranks);
+  const std::int64_t each = std::max<std::int64_t>(1, (items + most - 1) / most);
+  return static_cast<int>((items + each - 1) / each * ranks);
 }
 
 }  // namespace
 
 SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns, int num_sms) {
   SkinnyTile tile{.token_tiles = most_columns > 8 ? 2 : 1};
-  int per_sm = kBlocksPerSm;
-  if (product.weights.format == WeightFormat::mxfp4) {
-    tile.teams = choose_fp4_teams(product);
-    per_sm = fp4_blocks_per_sm(tile.teams);
-  }
   const SkinnyLayout layout = skinny_layout(product, tile.token_tiles);
   const std::int64_t full = product.num_columns / layout.columns_per_group;
   const std::int64_t groups =
       product.groups.num_experts == 0
           ? layout.plain_groups
           : full + std::min<std::int64_t>(product.groups.num_experts, product.num_columns);
-  tile.blocks =
-      static_cast<int>(std::min<std::int64_t>(groups * layout.row_tiles, num_sms * per_sm));
+  const std::int64_t items = groups * layout.row_tiles;
+  if (product.weights.format == WeightFormat::mxfp4) {
+    tile.teams = choose_fp4_teams(product);
+    tile.blocks =
+        static_cast<int>(std::min<std::int64_t>(items, num_sms * fp4_blocks_per_sm(tile.teams)));
+  } else {
+    tile.ranks = choose_ranks(product, layout, num_sms);
+    tile.blocks = choose_blocks(items, tile.ranks, num_sms);
+  }
   return tile;
 }
 
 void skinny_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
   if (product.weights.format == WeightFormat::mxfp4) return skinny_fp4_product(product, tile, how);
-  const bool two =
-      tile.token_tiles == 2 && x_bytes<2>(product) + kStaticBytes <= most_shared_bytes();
-  two ? launch_skinny<2>(product, tile, how) : launch_skinny<1>(product, tile, how);
+  SkinnyTile possible = tile;
+  if (tile.ranks > 1 && !compiled_for_clusters()) possible.ranks = 1;
+  if (tile.token_tiles == 2 && launch_skinny<2>(product, possible, how)) return;
+  check(launch_skinny<1>(product, possible, how), "x is too wide for the skinny product");
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -74,9 +74,13 @@ void expect_right(const Case& c) {
                       .slot_row = device_row.get(),
                       .slot_weight = device_weight.get()};
   }
-  for (const std::int64_t most : {8, 16}) {
-    if (c.epilogue == Epilogue::add_f32 && most == 16) break;  // adds again
-    skinny_product(product, choose_skinny_tile(product, most, 132), {});
+  struct Cut {
+    std::int64_t most_columns;
+    int num_sms;
+  };
+  for (const Cut& cut : {Cut{8, 132}, Cut{16, 132}, Cut{16, 6}}) {
+    if (c.epilogue == Epilogue::add_f32 && cut.most_columns == 16) break;  // adds again
+    skinny_product(product, choose_skinny_tile(product, cut.most_columns, cut.num_sms), {});
     const auto floats = out_f32.values();
     const auto halves = out_bf16.values();
     for (std::size_t e = 0; e < experts.size(); ++e) {
@@ -121,6 +125,16 @@ TEST(SkinnyProductOnGpu, plain_products_match_float64) {
   }
 }
 
+TEST(SkinnyProductOnGpu, bf16_products_of_every_cut_match_float64) {
+  GAUNTLET_NEEDS_GPU();
+  const auto bf16 = WeightFormat::bf16;
+  expect_right({bf16, 2880, 4096, {2}, Epilogue::add_f32});      // several tiles to a cluster
+  expect_right({bf16, 1072, 2880, {16}, Epilogue::store_bf16});  // shares of 11 and 12 blocks
+  expect_right({bf16, 33800, 320, {9}, Epilogue::store_f32});    // a block takes whole tiles
+  expect_right({bf16, 72, 16384, {16}, Epilogue::store_f32});    // one block to an SM
+  expect_right({bf16, 88, 256, {33}, Epilogue::store_f32});      // groups of tokens in a cluster
+}
+
 TEST(SkinnyProductOnGpu, products_of_experts_match_float64) {
   GAUNTLET_NEEDS_GPU();
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::mxfp4}) {
@@ -130,29 +144,69 @@ TEST(SkinnyProductOnGpu, products_of_experts_match_float64) {
   }
 }
 
+/// What the first token of a product of so many gets.
+std::vector<float> first_token(const PackedOnDevice& packed, const OnDevice<std::uint16_t>& x,
+                               int columns, int num_sms) {
+  const std::int64_t rows = packed.shape().rows;
+  const OnDevice<float> out(static_cast<std::size_t>(columns * rows));
+  const Product product{.weights = packed.shape(),
+                        .x = as_bf16(x),
+                        .x_stride = packed.shape().cols,
+                        .num_columns = columns,
+                        .out = out.get(),
+                        .out_stride = rows};
+  skinny_product(product, choose_skinny_tile(product, columns, num_sms), {});
+  auto values = out.values();
+  values.resize(static_cast<std::size_t>(rows));
+  return values;
+}
+
 TEST(SkinnyProductOnGpu, a_token_gets_the_same_bits_in_any_company) {
   GAUNTLET_NEEDS_GPU();
-  const auto matrix = random_matrix(WeightFormat::mxfp4, 128, 2880, 3);
-  const PackedOnDevice packed({matrix}, RowOrder::plain);
-  std::vector<std::uint16_t> x(2880 * 13);
-  const Random random(5);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = bf16_bits(random.uniform(-1, 1, i));
-  const OnDevice<std::uint16_t> device_x(x);
-  std::vector<std::vector<float>> rows;
-  for (const int columns : {1, 5, 13}) {
-    const OnDevice<float> out(static_cast<std::size_t>(columns) * 128);
-    const Product product{.weights = packed.shape(),
-                          .x = as_bf16(device_x),
-                          .x_stride = 2880,
-                          .num_columns = columns,
-                          .out = out.get(),
-                          .out_stride = 128};
-    skinny_product(product, choose_skinny_tile(product, columns, 132), {});
-    rows.push_back(out.values());
-    rows.back().resize(128);
+  struct Matrix {
+    WeightFormat format;
+    std::int64_t rows;
+    std::int64_t cols;
+  };
+  for (const Matrix& m :
+       {Matrix{WeightFormat::mxfp4, 128, 2880}, Matrix{WeightFormat::bf16, 128, 2880},
+        Matrix{WeightFormat::bf16, 2880, 4096}, Matrix{WeightFormat::bf16, 33792, 320}}) {
+    const PackedOnDevice packed({random_matrix(m.format, m.rows, m.cols, 3)}, RowOrder::plain);
+    std::vector<std::uint16_t> x(static_cast<std::size_t>(m.cols * 40));
+    const Random random(5);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = bf16_bits(random.uniform(-1, 1, i));
+    const OnDevice<std::uint16_t> device_x(x);
+    const auto alone = first_token(packed, device_x, 1, 132);
+    for (const int columns : {1, 5, 8, 13, 16, 40}) {
+      for (const int num_sms : {132, 114, 14}) {
+        EXPECT_EQ(first_token(packed, device_x, columns, num_sms), alone)
+            << columns << " tokens, " << num_sms << " SMs";
+      }
+    }
   }
-  EXPECT_EQ(rows[0], rows[1]);
-  EXPECT_EQ(rows[0], rows[2]);
+}
+
+/// Without a GPU: how a product of gpt-oss-20b is cut up.
+SkinnyTile tile_of(std::int64_t rows, std::int64_t cols, std::int64_t columns) {
+  const Product product{.weights = {.rows = rows, .cols = cols}, .num_columns = columns};
+  return choose_skinny_tile(product, columns, 132);
+}
+
+TEST(SkinnyProduct, a_cut_depends_on_the_matrix_alone) {
+  for (const std::int64_t tokens : {1, 8, 9, 16}) {
+    EXPECT_EQ(tile_of(5120, 2880, tokens).ranks, 4);
+    EXPECT_EQ(tile_of(2880, 4096, tokens).ranks, 4);
+    EXPECT_EQ(tile_of(201088, 2880, tokens).ranks, 1);
+    EXPECT_EQ(tile_of(5120, 128, tokens).ranks, 1);
+  }
+}
+
+TEST(SkinnyProduct, no_more_blocks_than_share_tiles_evenly) {
+  EXPECT_EQ(tile_of(5120, 2880, 1).blocks, 64 * 4);   // five of 320 tiles each
+  EXPECT_EQ(tile_of(2880, 4096, 16).blocks, 60 * 4);  // three of 180
+  EXPECT_EQ(tile_of(16, 2880, 1).blocks, 4);
+  EXPECT_EQ(tile_of(16, 64, 1).blocks, 1);
+  EXPECT_LE(tile_of(201088, 2880, 1).blocks, 264);
 }
 
 }  // namespace
