@@ -1,10 +1,11 @@
 // The bf16 form: bound by memory alone, so nearly all that a block reads is under way before it may
 // begin. Every warp streams its weights through a ring in shared memory; blocks of a cluster share
-// the columns of a few rows. Sums are added in the order of columns, whoever made them.
+// the columns of a few rows. Parts of columns are added in their order, whoever multiplied them.
 #include <algorithm>
 
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/skinny_bf16_share.cuh"
 #include "kernels/cuda/skinny_fp4.h"
 #include "kernels/cuda/skinny_product.h"
 #include "kernels/cuda/skinny_schedule.cuh"
@@ -18,11 +19,8 @@
 namespace gauntlet::kernels::cuda {
 namespace {
 
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * 32;
 constexpr int kBlocksPerSm = 2;
-/// With two blocks on an SM and two SMs in the smallest part of the chip that a cluster may not
-/// leave half empty, clusters of four fill it.
+/// Blocks of a cluster. With two blocks on an SM and SMs in pairs, fours leave no SM half empty.
 constexpr int kRanks = 4;
 /// Tiles per SM from which on whole tiles are spread evenly enough.
 constexpr int kManyTiles = 16;
@@ -34,113 +32,11 @@ constexpr int kEnoughStages = 3;
 /// What lies in shared memory in front of x.
 template <int kTokenTiles, int kStages>
 struct alignas(16) Shared {
-  std::uint8_t rings[kWarps][kStages][kBf16TileBytes];
-  float partial[kWarps][kTokenTiles][4][32];   // of parts of this block's columns
-  float2 arrived[kRanks][kTokenTiles][2][32];  // from the blocks of the cluster
+  std::uint8_t rings[kShareWarps][kStages][kBf16TileBytes];
+  float partial[kShareWarps][kTokenTiles][4][32];  // of parts of this block's columns
+  float2 arrived[kRanks][kTokenTiles][2][32];      // from the blocks of the cluster
   Dealing dealing;
 };
-
-/// The blocks of 64 columns that a rank takes of every tile. Warps share them in parts; the first
-/// `extra` parts have one more, and go to other warps from tile to tile.
-struct ColumnShare {
-  int first;
-  int count;
-
-  __device__ __forceinline__ ColumnShare(int col_blocks, int rank, int ranks)
-      : first(col_blocks * rank / ranks), count(col_blocks * (rank + 1) / ranks - first) {}
-  __device__ __forceinline__ int next_part(int part) const {
-    const int extra = count % kWarps;
-    return (part + kWarps - extra) % kWarps;
-  }
-};
-
-/// A warp's loads, ahead of what it multiplies. A lane loads what it will read itself, so that
-/// nobody waits for another lane.
-class Stream {
- public:
-  __device__ __forceinline__ Stream(const Product& p, const SkinnyLayout& layout,
-                                    const Dealing& dealing, const ColumnShare& share, int begin,
-                                    int end)
-      : p_(p),
-        layout_(layout),
-        dealing_(dealing),
-        share_(share),
-        tiles_left_(end - begin),
-        group_(begin / layout.row_tiles),
-        tile_(begin - group_ * layout.row_tiles),
-        part_(threadIdx.x / 32) {
-    enter_group();
-    enter_tile();
-  }
-
-  /// Starts the next copies, or an empty group where there are no more. `slot` is where this lane's
-  /// first weights go.
-  __device__ __forceinline__ void load(std::uint32_t slot) {
-    if (tiles_left_ > 0) {
-#pragma unroll
-      for (int s = 0; s < 4; ++s) ptx::cp_async_16(slot + s * 512, from_ + s * 512);
-      from_ += kWarps * kBf16BlockBytes;
-      block_ += kWarps;
-      if (block_ >= share_.count) {
-        leave_tile();
-        enter_tile();
-      }
-    }
-    ptx::cp_async_commit_group();
-  }
-
- private:
-  __device__ __forceinline__ void enter_group() {
-    if (p_.groups.num_experts > 0) {
-      while (dealing_.group_end[expert_] <= group_) ++expert_;
-    }
-  }
-  /// Or the next in which this warp has a part.
-  __device__ __forceinline__ void enter_tile() {
-    while (tiles_left_ > 0 && part_ >= share_.count) leave_tile();
-    block_ = part_;
-    const std::int64_t row_block = expert_ * p_.weights.row_blocks() + tile_ / kTilesPerBlock;
-    from_ = p_.weights.data +
-            (row_block * layout_.col_blocks + share_.first + part_) * kBf16BlockBytes +
-            tile_ % kTilesPerBlock * kBf16TileBytes + threadIdx.x % 32 * 16;
-  }
-  __device__ __forceinline__ void leave_tile() {
-    part_ = share_.next_part(part_);
-    ++tile_;
-    if (--tiles_left_ > 0 && tile_ == layout_.row_tiles) {
-      tile_ = 0;
-      ++group_;
-      enter_group();
-    }
-  }
-
-  const Product& p_;
-  const SkinnyLayout& layout_;
-  const Dealing& dealing_;
-  const ColumnShare& share_;
-  int tiles_left_;
-  int group_, tile_;
-  int part_;
-  int expert_ = 0;
-  int block_ = 0;  // of the share
-  const std::uint8_t* from_ = nullptr;
-};
-
-/// Brings this rank's columns of x, by all threads of a block, several loads of each under way.
-__device__ __forceinline__ void stage_share(const Product& p, const SkinnyLayout& layout,
-                                            const ColumnShare& share, const SkinnyItem& item,
-                                            std::uint8_t* x) {
-  const int pieces = share.count * (kBlockCols * 2 / 16);
-#pragma unroll 8
-  for (int i = threadIdx.x; i < item.num_columns * pieces; i += kThreads) {
-    const int column = i / pieces, piece = i % pieces;
-    const int slot = item.first_column + column;
-    const std::int64_t row = p.groups.slot_token != nullptr ? p.groups.slot_token[slot] : slot;
-    *reinterpret_cast<uint4*>(x + column * layout.x_row_bytes + piece * 16) =
-        *reinterpret_cast<const uint4*>(p.x + row * p.x_stride + share.first * kBlockCols +
-                                        piece * 8);
-  }
-}
 
 /// Two sums, so that a product need not wait for the one before.
 template <int kTokenTiles>
@@ -172,7 +68,7 @@ struct Closing {
 };
 
 template <int kTokenTiles, int kStages>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+__global__ void __launch_bounds__(kShareThreads, kBlocksPerSm)
     skinny_kernel(const Product p, const SkinnyLayout layout, const int ranks) {
   using Memory = Shared<kTokenTiles, kStages>;
   constexpr int kTurns = 2 * kTokenTiles;
@@ -200,9 +96,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     return;
   }
   const ColumnShare share(layout.col_blocks, rank, ranks);
-  Stream stream(p, layout, shared.dealing, share, begin, end);
+  ShareStream stream(p, layout, shared.dealing, share, begin, end);
   const std::uint32_t ring = ptx::shared_address(shared.rings[warp]) + lane * 16;
-#pragma unroll
+#pragma unroll 1
   for (int s = 0; s < kStages; ++s) stream.load(ring + s * kBf16TileBytes);
   ptx::cluster_arrive();
   if (!grouped || p.groups.dealt == Dealt::earlier) {
@@ -210,30 +106,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     ptx::grid_dependency_launch();
   }
 
-  const auto close = [&](const Closing& closing) {
-    ptx::cluster_wait();
-    if (closing.item.group < 0 || closing.owner != rank || closing.turn >= kTurns) return;
-    const int n = closing.turn / 2, which = closing.turn % 2;
-    RowPair all;
-    for (int r = 0; r < ranks; ++r) {
-      const float2 sums = shared.arrived[r][n][which][lane];
-      all.upper += sums.x;
-      all.lower += sums.y;
-    }
-    const int column = n * 8 + lane % 4 * 2 + which;
-    if (column < closing.item.num_columns) {
-      finish(p, closing.item.tile, lane / 4, closing.item.first_column + column, all, closing.bias);
-    }
-  };
-
   std::uint32_t slot = 0;
-  int part = warp, owner = 0, first_turn = 0;
+  int part = warp, owner = 0, first_turn = 0, staged = -1;
   XRows<kTokenTiles> x;
   SkinnyItem item = locate(p, layout, shared.dealing, begin / layout.row_tiles);
   item.tile = begin - item.group * layout.row_tiles;
-  int staged = -1;
-  Closing last;
-  for (int index = begin; index < end; ++index) {
+
+  const auto multiply_tile = [&](float(&sums)[2][kTokenTiles][4]) {
     if (item.group != staged) {
       __syncthreads();
       stage_share(p, layout, share, item, x_shared);
@@ -241,19 +120,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       staged = item.group;
       x.set(layout, item, ptx::shared_address(x_shared));
     }
-    // Other warps and ranks close each time, since who does comes late to the next tile.
-    Closing now{.item = item, .owner = owner, .turn = (warp + kWarps - first_turn) % kWarps};
-    if (owner == rank && now.turn < kTurns) {
-      now.bias = bias_of(p, item.expert, item.tile, lane / 4);
-    }
-    float sums[2][kTokenTiles][4] = {};
-    for (int block = part; block < share.count; block += kWarps) {
+    for (int block = part; block < share.count; block += kShareWarps) {
       ptx::cp_async_wait_group<kStages - 1>();
       multiply<kTokenTiles>(ring + slot, block, x, sums);
       stream.load(ring + slot);  // behind the products, which have read it
       slot = slot == (kStages - 1) * kBf16TileBytes ? 0 : slot + kBf16TileBytes;
     }
-    close(last);
+  };
+  const auto send = [&](const Closing& now, const float(&sums)[2][kTokenTiles][4]) {
 #pragma unroll
     for (int n = 0; n < kTokenTiles; ++n) {
 #pragma unroll
@@ -266,24 +140,56 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       const int n = now.turn / 2, which = now.turn % 2;
       float2 all{};
 #pragma unroll
-      for (int w = 0; w < kWarps; ++w) {
+      for (int w = 0; w < kShareWarps; ++w) {
         all.x += shared.partial[w][n][which][lane];
         all.y += shared.partial[w][n][2 + which][lane];
       }
       const std::uint32_t here = ptx::shared_address(&shared.arrived[rank][n][which][lane]);
-      ptx::store_cluster_8(ptx::cluster_address(here, owner), all);
+      ptx::store_cluster_8(ptx::cluster_address(here, now.owner), all);
     }
     ptx::cluster_arrive();
+  };
+  const auto close = [&](const Closing& last) {
+    if (last.owner != rank || last.turn >= kTurns) return;
+    const int n = last.turn / 2, which = last.turn % 2;
+    RowPair all;
+    for (int r = 0; r < ranks; ++r) {
+      const float2 sums = shared.arrived[r][n][which][lane];
+      all.upper += sums.x;
+      all.lower += sums.y;
+    }
+    const int column = n * 8 + lane % 4 * 2 + which;
+    if (column < last.item.num_columns) {
+      finish(p, last.item.tile, lane / 4, last.item.first_column + column, all, last.bias);
+    }
+  };
+
+  // A tile is closed behind the products of the next one, when its sums have long arrived.
+  Closing last;
+  for (int index = begin; index <= end; ++index) {
+    // Other warps and ranks close each time, since who does comes late to the next tile.
+    Closing now{
+        .item = item, .owner = owner, .turn = (warp + kShareWarps - first_turn) % kShareWarps};
+    float sums[2][kTokenTiles][4] = {};
+    if (index < end) {
+      if (owner == rank && now.turn < kTurns) {
+        now.bias = bias_of(p, item.expert, item.tile, lane / 4);
+      }
+      multiply_tile(sums);
+    }
+    ptx::cluster_wait();
+    if (index > begin) close(last);
+    if (index == end) break;
+    send(now, sums);
     last = now;
     part = share.next_part(part);
     owner = owner + 1 == ranks ? 0 : owner + 1;
-    first_turn = (first_turn + kTurns) % kWarps;
+    first_turn = (first_turn + kTurns) % kShareWarps;
     ++item.tile;
     if (item.tile == layout.row_tiles && index + 1 < end) {
       item = locate(p, layout, shared.dealing, item.group + 1);
     }
   }
-  close(last);
 }
 
 /// The layout of x when so many blocks share its columns.
@@ -327,7 +233,7 @@ bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed
                                   cudaSharedmemCarveoutMaxShared));
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
-          .block = dim3(kThreads),
+          .block = dim3(kShareThreads),
           .shared_bytes = shared,
           .cluster = static_cast<unsigned>(tile.ranks)},
          how, p, layout_for(p, kTokenTiles, tile.ranks), tile.ranks);
