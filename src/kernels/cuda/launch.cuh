@@ -13,7 +13,6 @@ struct Shape {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes = 0;
-  unsigned cluster = 1;  // blocks in one; more than one from sm_90 on
 };
 
 /// What a block may have on the current device, if it asks.
@@ -29,19 +28,16 @@ inline std::size_t most_shared_bytes() {
 template <typename... Params, typename... Arguments>
 void launch(void (*kernel)(Params...), const Shape& shape, const Launch& how,
             const Arguments&... arguments) {
-  cudaLaunchAttribute attributes[2]{};
-  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed =
-      how.overlap == Overlap::dependent ? 1 : 0;
-  attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {.x = shape.cluster, .y = 1, .z = 1};
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = how.overlap == Overlap::dependent ? 1 : 0;
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = how.stream;
-  config.attrs = attributes;
-  config.numAttrs = shape.cluster > 1 ? 2 : 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
   cuda_check(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(arguments)...));
 }
 

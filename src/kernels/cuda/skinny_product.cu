@@ -1,15 +1,14 @@
-// The bf16 form: bound by memory alone, so nearly all that a block reads is under way before it may
-// begin. Every warp streams its weights through a ring in shared memory; blocks of a cluster share
-// the columns of a few rows. Parts of columns are added in their order, whoever multiplied them.
+// The bf16 form: bound by memory alone, so most of what a block reads is under way before it may
+// begin. Its warps share the columns of a tile of 16 rows, each streaming weights through a ring in
+// shared memory. Parts of columns are added in their order, whoever multiplied them.
 #include <algorithm>
 
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/skinny_bf16_share.cuh"
 #include "kernels/cuda/skinny_fp4.h"
 #include "kernels/cuda/skinny_product.h"
+#include "kernels/cuda/skinny_ring.cuh"
 #include "kernels/cuda/skinny_schedule.cuh"
-#include "ptx/cluster.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -20,10 +19,6 @@ namespace gauntlet::kernels::cuda {
 namespace {
 
 constexpr int kBlocksPerSm = 2;
-/// Blocks of a cluster. With two blocks on an SM and SMs in pairs, fours leave no SM half empty.
-constexpr int kRanks = 4;
-/// Tiles per SM from which on whole tiles are spread evenly enough.
-constexpr int kManyTiles = 16;
 constexpr int kMostStages = 6;
 constexpr int kFewestStages = 2;
 /// Two blocks on an SM with fewer have less under way than one.
@@ -32,9 +27,8 @@ constexpr int kEnoughStages = 3;
 /// What lies in shared memory in front of x.
 template <int kTokenTiles, int kStages>
 struct alignas(16) Shared {
-  std::uint8_t rings[kShareWarps][kStages][kBf16TileBytes];
-  float partial[kShareWarps][kTokenTiles][4][32];  // of parts of this block's columns
-  float2 arrived[kRanks][kTokenTiles][2][32];      // from the blocks of the cluster
+  std::uint8_t rings[kSkinnyWarps][kStages][kBf16TileBytes];
+  float partial[2][kSkinnyWarps][kTokenTiles][4][32];  // of parts of the columns
   Dealing dealing;
 };
 
@@ -58,18 +52,9 @@ __device__ __forceinline__ void multiply(std::uint32_t slot, int block, const XR
   }
 }
 
-/// A tile whose sums are on their way to the rank that finishes it. In each rank, two warps for
-/// every eight tokens add what the others made.
-struct Closing {
-  SkinnyItem item;
-  int owner = 0;  // rank
-  int turn = 0;   // of this warp: token tile * 2 + which of two columns of a lane
-  RowPair bias;
-};
-
 template <int kTokenTiles, int kStages>
-__global__ void __launch_bounds__(kShareThreads, kBlocksPerSm)
-    skinny_kernel(const Product p, const SkinnyLayout layout, const int ranks) {
+__global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
+    skinny_kernel(const Product p, const SkinnyLayout layout) {
   using Memory = Shared<kTokenTiles, kStages>;
   constexpr int kTurns = 2 * kTokenTiles;
   extern __shared__ __align__(16) std::uint8_t shared_bytes[];
@@ -86,105 +71,70 @@ __global__ void __launch_bounds__(kShareThreads, kBlocksPerSm)
   const int groups =
       grouped ? shared.dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
   const int items = groups * layout.row_tiles;
-  // Neighbouring tiles go to one cluster, so that its blocks keep their x.
-  const int cluster = blockIdx.x / ranks, clusters = gridDim.x / ranks, rank = ptx::cluster_rank();
-  const int each = items / clusters, one_more = items - each * clusters;
-  const int begin = cluster * each + min(cluster, one_more);
-  const int end = begin + each + (cluster < one_more ? 1 : 0);
+  // Neighbouring tiles go to one block, so that it keeps its x.
+  const int blocks = gridDim.x, block_index = blockIdx.x;
+  const int each = items / blocks, one_more = items - each * blocks;
+  const int begin = block_index * each + min(block_index, one_more);
+  const int end = begin + each + (block_index < one_more ? 1 : 0);
   if (begin >= end) {
     ptx::grid_dependency_wait();
     return;
   }
-  const ColumnShare share(layout.col_blocks, rank, ranks);
-  ShareStream stream(p, layout, shared.dealing, share, begin, end);
+  RingStream stream(p, layout, shared.dealing, begin, end);
   const std::uint32_t ring = ptx::shared_address(shared.rings[warp]) + lane * 16;
 #pragma unroll 1
   for (int s = 0; s < kStages; ++s) stream.load(ring + s * kBf16TileBytes);
-  ptx::cluster_arrive();
   if (!grouped || p.groups.dealt == Dealt::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
 
   std::uint32_t slot = 0;
-  int part = warp, owner = 0, first_turn = 0, staged = -1;
+  int part = warp, first_turn = 0, parity = 0, staged = -1;
   XRows<kTokenTiles> x;
   SkinnyItem item = locate(p, layout, shared.dealing, begin / layout.row_tiles);
   item.tile = begin - item.group * layout.row_tiles;
-
-  const auto multiply_tile = [&](float(&sums)[2][kTokenTiles][4]) {
+  for (int index = begin; index < end; ++index, parity ^= 1) {
     if (item.group != staged) {
       __syncthreads();
-      stage_share(p, layout, share, item, x_shared);
+      stage_x<kSkinnyThreads>(p, layout, item, x_shared);
       __syncthreads();
       staged = item.group;
       x.set(layout, item, ptx::shared_address(x_shared));
     }
-    for (int block = part; block < share.count; block += kShareWarps) {
+    // Other warps finish each time, since who does comes late to the next tile.
+    const int turn = (warp + kSkinnyWarps - first_turn) % kSkinnyWarps;
+    first_turn = (first_turn + kTurns) % kSkinnyWarps;
+    RowPair bias;
+    if (turn < kTurns) bias = bias_of(p, item.expert, item.tile, lane / 4);
+    float sums[2][kTokenTiles][4] = {};
+    for (int block = part; block < layout.col_blocks; block += kSkinnyWarps) {
       ptx::cp_async_wait_group<kStages - 1>();
       multiply<kTokenTiles>(ring + slot, block, x, sums);
       stream.load(ring + slot);  // behind the products, which have read it
       slot = slot == (kStages - 1) * kBf16TileBytes ? 0 : slot + kBf16TileBytes;
     }
-  };
-  const auto send = [&](const Closing& now, const float(&sums)[2][kTokenTiles][4]) {
+    auto& partial = shared.partial[parity];
 #pragma unroll
     for (int n = 0; n < kTokenTiles; ++n) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        shared.partial[part][n][i][lane] = sums[0][n][i] + sums[1][n][i];
-      }
+      for (int i = 0; i < 4; ++i) partial[part][n][i][lane] = sums[0][n][i] + sums[1][n][i];
     }
+    part = next_part(part, layout.col_blocks);
     __syncthreads();
-    if (now.turn < kTurns) {
-      const int n = now.turn / 2, which = now.turn % 2;
-      float2 all{};
+    if (turn < kTurns) {
+      const int n = turn / 2, which = turn % 2;
+      const int column = n * 8 + lane % 4 * 2 + which;
+      RowPair all;
 #pragma unroll
-      for (int w = 0; w < kShareWarps; ++w) {
-        all.x += shared.partial[w][n][which][lane];
-        all.y += shared.partial[w][n][2 + which][lane];
+      for (int w = 0; w < kSkinnyWarps; ++w) {
+        all.upper += partial[w][n][which][lane];
+        all.lower += partial[w][n][2 + which][lane];
       }
-      const std::uint32_t here = ptx::shared_address(&shared.arrived[rank][n][which][lane]);
-      ptx::store_cluster_8(ptx::cluster_address(here, now.owner), all);
-    }
-    ptx::cluster_arrive();
-  };
-  const auto close = [&](const Closing& last) {
-    if (last.owner != rank || last.turn >= kTurns) return;
-    const int n = last.turn / 2, which = last.turn % 2;
-    RowPair all;
-    for (int r = 0; r < ranks; ++r) {
-      const float2 sums = shared.arrived[r][n][which][lane];
-      all.upper += sums.x;
-      all.lower += sums.y;
-    }
-    const int column = n * 8 + lane % 4 * 2 + which;
-    if (column < last.item.num_columns) {
-      finish(p, last.item.tile, lane / 4, last.item.first_column + column, all, last.bias);
-    }
-  };
-
-  // A tile is closed behind the products of the next one, when its sums have long arrived.
-  Closing last;
-  for (int index = begin; index <= end; ++index) {
-    // Other warps and ranks close each time, since who does comes late to the next tile.
-    Closing now{
-        .item = item, .owner = owner, .turn = (warp + kShareWarps - first_turn) % kShareWarps};
-    float sums[2][kTokenTiles][4] = {};
-    if (index < end) {
-      if (owner == rank && now.turn < kTurns) {
-        now.bias = bias_of(p, item.expert, item.tile, lane / 4);
+      if (column < item.num_columns) {
+        finish(p, item.tile, lane / 4, item.first_column + column, all, bias);
       }
-      multiply_tile(sums);
     }
-    ptx::cluster_wait();
-    if (index > begin) close(last);
-    if (index == end) break;
-    send(now, sums);
-    last = now;
-    part = share.next_part(part);
-    owner = owner + 1 == ranks ? 0 : owner + 1;
-    first_turn = (first_turn + kTurns) % kShareWarps;
     ++item.tile;
     if (item.tile == layout.row_tiles && index + 1 < end) {
       item = locate(p, layout, shared.dealing, item.group + 1);
@@ -192,16 +142,9 @@ __global__ void __launch_bounds__(kShareThreads, kBlocksPerSm)
   }
 }
 
-/// The layout of x when so many blocks share its columns.
-SkinnyLayout layout_for(const Product& p, int token_tiles, int ranks) {
-  SkinnyLayout layout = skinny_layout(p, token_tiles);
-  layout.x_row_bytes = (layout.col_blocks + ranks - 1) / ranks * kBlockCols * 2 + kRowPad;
-  return layout;
-}
-
 template <int kTokenTiles, int kStages>
-std::size_t shared_for(const Product& p, int ranks) {
-  const SkinnyLayout layout = layout_for(p, kTokenTiles, ranks);
+std::size_t shared_for(const Product& p) {
+  const SkinnyLayout layout = skinny_layout(p, kTokenTiles);
   const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
   return sizeof(Shared<kTokenTiles, kStages>) +
          static_cast<std::size_t>(columns * layout.x_row_bytes);
@@ -217,7 +160,7 @@ std::size_t half_of_shared() {
 template <int kTokenTiles, int kStages = kMostStages>
 bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed, int fewest,
                    const Launch& how) {
-  const std::size_t shared = shared_for<kTokenTiles, kStages>(p, tile.ranks);
+  const std::size_t shared = shared_for<kTokenTiles, kStages>(p);
   if (shared > allowed) {
     if constexpr (kStages > kFewestStages) {
       if (kStages > fewest) {
@@ -233,10 +176,9 @@ bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed
                                   cudaSharedmemCarveoutMaxShared));
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
-          .block = dim3(kShareThreads),
-          .shared_bytes = shared,
-          .cluster = static_cast<unsigned>(tile.ranks)},
-         how, p, layout_for(p, kTokenTiles, tile.ranks), tile.ranks);
+          .block = dim3(kSkinnyThreads),
+          .shared_bytes = shared},
+         how, p, skinny_layout(p, kTokenTiles));
   return true;
 }
 
@@ -244,29 +186,8 @@ bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed
 template <int kTokenTiles>
 bool launch_skinny(const Product& p, SkinnyTile tile, const Launch& how) {
   if (launch_skinny<kTokenTiles>(p, tile, half_of_shared(), kEnoughStages, how)) return true;
-  const int clusters = tile.blocks / tile.ranks;
-  tile.blocks = (clusters + kBlocksPerSm - 1) / kBlocksPerSm * tile.ranks;
+  tile.blocks = (tile.blocks + kBlocksPerSm - 1) / kBlocksPerSm;
   return launch_skinny<kTokenTiles>(p, tile, most_shared_bytes(), kFewestStages, how);
-}
-
-/// PTX for older GPUs knows no clusters, even on a GPU that does.
-bool compiled_for_clusters() {
-  cudaFuncAttributes attributes{};
-  cuda_check(cudaFuncGetAttributes(&attributes, skinny_kernel<1, kMostStages>));
-  return attributes.ptxVersion >= 90;
-}
-
-/// Ranks depend on the matrix alone: a token's bits must not depend on its company.
-int choose_ranks(const Product& product, const SkinnyLayout& layout, int num_sms) {
-  const bool even = layout.row_tiles >= kManyTiles * num_sms;
-  return product.groups.num_experts > 0 || even || layout.col_blocks < kRanks ? 1 : kRanks;
-}
-
-/// As few clusters as take no longer.
-int choose_blocks(std::int64_t items, int ranks, int num_sms) {
-  const std::int64_t most = std::max(1, num_sms * kBlocksPerSm / ranks);
-  const std::int64_t each = std::max<std::int64_t>(1, (items + most - 1) / most);
-  return static_cast<int>((items + each - 1) / each * ranks);
 }
 
 }  // namespace
@@ -279,25 +200,21 @@ SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns,
       product.groups.num_experts == 0
           ? layout.plain_groups
           : full + std::min<std::int64_t>(product.groups.num_experts, product.num_columns);
-  const std::int64_t items = groups * layout.row_tiles;
+  int per_sm = kBlocksPerSm;
   if (product.weights.format == WeightFormat::mxfp4) {
     tile.teams = choose_fp4_teams(product);
-    tile.blocks =
-        static_cast<int>(std::min<std::int64_t>(items, num_sms * fp4_blocks_per_sm(tile.teams)));
-  } else {
-    tile.ranks = choose_ranks(product, layout, num_sms);
-    tile.blocks = choose_blocks(items, tile.ranks, num_sms);
+    per_sm = fp4_blocks_per_sm(tile.teams);
   }
+  tile.blocks =
+      static_cast<int>(std::min<std::int64_t>(groups * layout.row_tiles, num_sms * per_sm));
   return tile;
 }
 
 void skinny_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
   if (product.weights.format == WeightFormat::mxfp4) return skinny_fp4_product(product, tile, how);
-  SkinnyTile possible = tile;
-  if (tile.ranks > 1 && !compiled_for_clusters()) possible.ranks = 1;
-  if (tile.token_tiles == 2 && launch_skinny<2>(product, possible, how)) return;
-  check(launch_skinny<1>(product, possible, how), "x is too wide for the skinny product");
+  if (tile.token_tiles == 2 && launch_skinny<2>(product, tile, how)) return;
+  check(launch_skinny<1>(product, tile, how), "x is too wide for the skinny product");
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -10,7 +10,6 @@ namespace gauntlet::kernels::cuda {
 struct SkinnyTile {
   int token_tiles = 1;  // of 8 tokens, taken together: 1 or 2
   int blocks = 1;       // of the grid
-  int ranks = 1;        // blocks that share the columns of a tile, for bf16
   int teams = 1;        // of warps in a block, for MXFP4
 };
 
