@@ -1,93 +1,65 @@
-// A block of eight warps takes a tile of 16 rows; the warps share its columns and keep the next
-// weights in flight while they multiply. Sums of the warps are added in their order, so that a
-// result depends on its own token alone. This is the bf16 form.
+// The bf16 form: bound by memory alone, so most of what a block reads is under way before it may
+// begin. Its warps share the columns of a tile of 16 rows, each streaming weights through a ring in
+// shared memory. Parts of columns are added in their order, whoever multiplied them.
 #include <algorithm>
 
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/skinny_fp4.h"
 #include "kernels/cuda/skinny_product.h"
+#include "kernels/cuda/skinny_ring.cuh"
 #include "kernels/cuda/skinny_schedule.cuh"
+#include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
-#include "ptx/streaming.cuh"
+#include "ptx/shared_load.cuh"
 
 namespace gauntlet::kernels::cuda {
 namespace {
 
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * 32;
 constexpr int kBlocksPerSm = 2;
+constexpr int kMostStages = 6;
+constexpr int kFewestStages = 2;
+/// Two blocks on an SM with fewer have less under way than one.
+constexpr int kEnoughStages = 3;
 
-/// The weights that a warp has under way: its part of kBlocks * kWarps blocks of a tile.
-struct Chunk {
-  static constexpr int kBlocks = 2;
-  uint4 steps[kBlocks][4];
-
-  __device__ __forceinline__ void load(int i, const std::uint8_t* from) {
-#pragma unroll
-    for (int s = 0; s < 4; ++s) steps[i][s] = ptx::load_streaming_16(from + s * 512);
-  }
-  __device__ __forceinline__ void operands(int i, int step, std::uint32_t (&a)[4]) const {
-    const uint4& v = steps[i][step];
-    a[0] = v.x, a[1] = v.y, a[2] = v.z, a[3] = v.w;
-  }
+/// What lies in shared memory in front of x.
+template <int kTokenTiles, int kStages>
+struct alignas(16) Shared {
+  std::uint8_t rings[kSkinnyWarps][kStages][kBf16TileBytes];
+  float partial[2][kSkinnyWarps][kTokenTiles][4][32];  // of parts of the columns
+  Dealing dealing;
 };
-
-/// Where a warp's first block of a tile lies.
-__device__ __forceinline__ const std::uint8_t* first_block(const Product& p,
-                                                           const SkinnyLayout& layout,
-                                                           const SkinnyItem& item) {
-  const std::int64_t row_block = item.expert * p.weights.row_blocks() + item.tile / kTilesPerBlock;
-  return p.weights.data + (row_block * layout.col_blocks + threadIdx.x / 32) * kBf16BlockBytes;
-}
-
-__device__ __forceinline__ void load_chunk(Chunk& chunk, const std::uint8_t* first,
-                                           const SkinnyLayout& layout, int tile, int index) {
-  constexpr int kStride = kWarps * kBf16BlockBytes;
-  const std::uint8_t* from = first + static_cast<std::int64_t>(index) * Chunk::kBlocks * kStride +
-                             tile % kTilesPerBlock * kBf16TileBytes + threadIdx.x % 32 * 16;
-  const int left =
-      layout.col_blocks - static_cast<int>(threadIdx.x / 32) - index * Chunk::kBlocks * kWarps;
-#pragma unroll
-  for (int i = 0; i < Chunk::kBlocks; ++i) {
-    if (i * kWarps < left) chunk.load(i, from + i * kStride);
-  }
-}
 
 /// Two sums, so that a product need not wait for the one before.
 template <int kTokenTiles>
-__device__ __forceinline__ void multiply(const Chunk& chunk, int index, int col_blocks,
-                                         const XRows<kTokenTiles>& x,
+__device__ __forceinline__ void multiply(std::uint32_t slot, int block, const XRows<kTokenTiles>& x,
                                          float (&sums)[2][kTokenTiles][4]) {
-  const int first = index * Chunk::kBlocks * kWarps + static_cast<int>(threadIdx.x / 32);
+  uint4 steps[4];
 #pragma unroll
-  for (int i = 0; i < Chunk::kBlocks; ++i) {
-    const int block = first + i * kWarps;
-    if (block >= col_blocks) break;
+  for (int s = 0; s < 4; ++s) steps[s] = ptx::load_shared_16(slot + s * 512);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      std::uint32_t a[2][4];
-      chunk.operands(i, 2 * half, a[0]);
-      chunk.operands(i, 2 * half + 1, a[1]);
+  for (int half = 0; half < 2; ++half) {
+    const uint4 &even = steps[2 * half], &odd = steps[2 * half + 1];
 #pragma unroll
-      for (int n = 0; n < kTokenTiles; ++n) {
-        std::uint32_t b[4];
-        ptx::ldmatrix_x4(b, x.at(n, block) + half * kHalfBlockBytes);
-        ptx::mma_m16n8k16_bf16(sums[0][n], a[0], {b[0], b[1]});
-        ptx::mma_m16n8k16_bf16(sums[1][n], a[1], {b[2], b[3]});
-      }
+    for (int n = 0; n < kTokenTiles; ++n) {
+      std::uint32_t b[4];
+      ptx::ldmatrix_x4(b, x.at(n, block) + half * kHalfBlockBytes);
+      ptx::mma_m16n8k16_bf16(sums[0][n], {even.x, even.y, even.z, even.w}, {b[0], b[1]});
+      ptx::mma_m16n8k16_bf16(sums[1][n], {odd.x, odd.y, odd.z, odd.w}, {b[2], b[3]});
     }
   }
 }
 
-template <int kTokenTiles>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+template <int kTokenTiles, int kStages>
+__global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
     skinny_kernel(const Product p, const SkinnyLayout layout) {
-  extern __shared__ __align__(16) std::uint8_t x_shared[];
-  __shared__ float partial[2][kWarps][kTokenTiles][4][32];
-  __shared__ Dealing dealing;
+  using Memory = Shared<kTokenTiles, kStages>;
+  constexpr int kTurns = 2 * kTokenTiles;
+  extern __shared__ __align__(16) std::uint8_t shared_bytes[];
+  Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
+  std::uint8_t* const x_shared = shared_bytes + sizeof(Memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
   const bool grouped = p.groups.num_experts > 0;
@@ -95,122 +67,144 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
-  if (grouped) read_dealing(p, layout, dealing);
-  const int groups = grouped ? dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
-  const std::int64_t items = static_cast<std::int64_t>(groups) * layout.row_tiles;
-  // Neighbouring tiles go to one block, so that it keeps its columns.
-  int index = static_cast<int>(items * blockIdx.x / gridDim.x);
-  const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
-  SkinnyItem item;
-  Chunk next;
-  const std::uint8_t* from = nullptr;  // this warp's first block of the item's tile
-  if (index < end) {
-    item = locate(p, layout, dealing, index / layout.row_tiles);
-    item.tile = index % layout.row_tiles;
-    from = first_block(p, layout, item);
-    load_chunk(next, from, layout, item.tile, 0);
+  if (grouped) read_dealing(p, layout, shared.dealing);
+  const int groups =
+      grouped ? shared.dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
+  const int items = groups * layout.row_tiles;
+  // Neighbouring tiles go to one block, so that it keeps its x.
+  const int blocks = gridDim.x, block_index = blockIdx.x;
+  const int each = items / blocks, one_more = items - each * blocks;
+  const int begin = block_index * each + min(block_index, one_more);
+  const int end = begin + each + (block_index < one_more ? 1 : 0);
+  if (begin >= end) {
+    ptx::grid_dependency_wait();
+    return;
   }
+  RingStream stream(p, layout, shared.dealing, begin, end);
+  const std::uint32_t ring = ptx::shared_address(shared.rings[warp]) + lane * 16;
+#pragma unroll 1
+  for (int s = 0; s < kStages; ++s) stream.load(ring + s * kBf16TileBytes);
   if (!grouped || p.groups.dealt == Dealt::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
 
-  const int per_chunk = Chunk::kBlocks * kWarps;
-  const int chunks = (layout.col_blocks + per_chunk - 1) / per_chunk;
-  int staged = -1, parity = 0, finisher = 0;
+  std::uint32_t slot = 0;
+  int part = warp, first_turn = 0, parity = 0, staged = -1;
   XRows<kTokenTiles> x;
-  for (; index < end; ++index, parity ^= 1) {
+  SkinnyItem item = locate(p, layout, shared.dealing, begin / layout.row_tiles);
+  item.tile = begin - item.group * layout.row_tiles;
+  for (int index = begin; index < end; ++index, parity ^= 1) {
     if (item.group != staged) {
       __syncthreads();
-      stage_x<kThreads>(p, layout, item, x_shared);
+      stage_x<kSkinnyThreads>(p, layout, item, x_shared);
       __syncthreads();
       staged = item.group;
       x.set(layout, item, ptx::shared_address(x_shared));
     }
     // Other warps finish each time, since who does comes late to the next tile.
-    const int turn = (warp + kWarps - finisher) % kWarps;
-    finisher = (finisher + 2 * kTokenTiles) % kWarps;
+    const int turn = (warp + kSkinnyWarps - first_turn) % kSkinnyWarps;
+    first_turn = (first_turn + kTurns) % kSkinnyWarps;
     RowPair bias;
-    if (turn < 2 * kTokenTiles) bias = bias_of(p, item.expert, item.tile, lane / 4);
+    if (turn < kTurns) bias = bias_of(p, item.expert, item.tile, lane / 4);
     float sums[2][kTokenTiles][4] = {};
-    SkinnyItem after = item;
-    for (int c = 0; c < chunks; ++c) {
-      const Chunk now = next;
-      if (c + 1 < chunks) {
-        load_chunk(next, from, layout, item.tile, c + 1);
-      } else if (index + 1 < end) {
-        ++after.tile;
-        if (after.tile == layout.row_tiles) after = locate(p, layout, dealing, after.group + 1);
-        if (after.tile % kTilesPerBlock == 0) from = first_block(p, layout, after);
-        load_chunk(next, from, layout, after.tile, 0);
-      }
-      multiply<kTokenTiles>(now, c, layout.col_blocks, x, sums);
+    for (int block = part; block < layout.col_blocks; block += kSkinnyWarps) {
+      ptx::cp_async_wait_group<kStages - 1>();
+      multiply<kTokenTiles>(ring + slot, block, x, sums);
+      stream.load(ring + slot);  // behind the products, which have read it
+      slot = slot == (kStages - 1) * kBf16TileBytes ? 0 : slot + kBf16TileBytes;
     }
+    auto& partial = shared.partial[parity];
 #pragma unroll
     for (int n = 0; n < kTokenTiles; ++n) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        partial[parity][warp][n][i][lane] = sums[0][n][i] + sums[1][n][i];
-      }
+      for (int i = 0; i < 4; ++i) partial[part][n][i][lane] = sums[0][n][i] + sums[1][n][i];
     }
+    part = next_part(part, layout.col_blocks);
     __syncthreads();
-    if (turn < 2 * kTokenTiles) {
+    if (turn < kTurns) {
       const int n = turn / 2, which = turn % 2;
       const int column = n * 8 + lane % 4 * 2 + which;
       RowPair all;
 #pragma unroll
-      for (int w = 0; w < kWarps; ++w) {
-        all.upper += partial[parity][w][n][which][lane];
-        all.lower += partial[parity][w][n][2 + which][lane];
+      for (int w = 0; w < kSkinnyWarps; ++w) {
+        all.upper += partial[w][n][which][lane];
+        all.lower += partial[w][n][2 + which][lane];
       }
       if (column < item.num_columns) {
         finish(p, item.tile, lane / 4, item.first_column + column, all, bias);
       }
     }
-    item = after;
+    ++item.tile;
+    if (item.tile == layout.row_tiles && index + 1 < end) {
+      item = locate(p, layout, shared.dealing, item.group + 1);
+    }
   }
 }
 
-template <int kTokenTiles>
-std::size_t x_bytes(const Product& p) {
+template <int kTokenTiles, int kStages>
+std::size_t shared_for(const Product& p) {
   const SkinnyLayout layout = skinny_layout(p, kTokenTiles);
   const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
-  return static_cast<std::size_t>(columns * layout.x_row_bytes);
+  return sizeof(Shared<kTokenTiles, kStages>) +
+         static_cast<std::size_t>(columns * layout.x_row_bytes);
 }
 
-/// Static shared memory of the larger kernel.
-constexpr std::size_t kStaticBytes = sizeof(float) * 2 * kWarps * 2 * 128 + 2048;
+/// What every one of two blocks may have of an SM.
+std::size_t half_of_shared() {
+  constexpr std::size_t kReserved = 1024;  // of every block, by the driver
+  return (most_shared_bytes() + kReserved) / kBlocksPerSm - kReserved;
+}
 
-template <int kTokenTiles>
-void launch_skinny(const Product& p, const SkinnyTile& tile, const Launch& how) {
-  const auto kernel = skinny_kernel<kTokenTiles>;
-  const std::size_t shared = x_bytes<kTokenTiles>(p);
-  if (shared + kStaticBytes > 48 * 1024) {
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared)));
+/// With the most stages that fit into `allowed` bytes; false where those are fewer than `fewest`.
+template <int kTokenTiles, int kStages = kMostStages>
+bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed, int fewest,
+                   const Launch& how) {
+  const std::size_t shared = shared_for<kTokenTiles, kStages>(p);
+  if (shared > allowed) {
+    if constexpr (kStages > kFewestStages) {
+      if (kStages > fewest) {
+        return launch_skinny<kTokenTiles, kStages - 1>(p, tile, allowed, fewest, how);
+      }
+    }
+    return false;
   }
+  const auto kernel = skinny_kernel<kTokenTiles, kStages>;
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared)));
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared));
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
-          .block = dim3(kThreads),
+          .block = dim3(kSkinnyThreads),
           .shared_bytes = shared},
          how, p, skinny_layout(p, kTokenTiles));
+  return true;
+}
+
+/// Two blocks to an SM, or one where the tokens leave too little room.
+template <int kTokenTiles>
+bool launch_skinny(const Product& p, SkinnyTile tile, const Launch& how) {
+  if (launch_skinny<kTokenTiles>(p, tile, half_of_shared(), kEnoughStages, how)) return true;
+  tile.blocks = (tile.blocks + kBlocksPerSm - 1) / kBlocksPerSm;
+  return launch_skinny<kTokenTiles>(p, tile, most_shared_bytes(), kFewestStages, how);
 }
 
 }  // namespace
 
 SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns, int num_sms) {
   SkinnyTile tile{.token_tiles = most_columns > 8 ? 2 : 1};
-  int per_sm = kBlocksPerSm;
-  if (product.weights.format == WeightFormat::mxfp4) {
-    tile.teams = choose_fp4_teams(product);
-    per_sm = fp4_blocks_per_sm(tile.teams);
-  }
   const SkinnyLayout layout = skinny_layout(product, tile.token_tiles);
   const std::int64_t full = product.num_columns / layout.columns_per_group;
   const std::int64_t groups =
       product.groups.num_experts == 0
           ? layout.plain_groups
           : full + std::min<std::int64_t>(product.groups.num_experts, product.num_columns);
+  int per_sm = kBlocksPerSm;
+  if (product.weights.format == WeightFormat::mxfp4) {
+    tile.teams = choose_fp4_teams(product);
+    per_sm = fp4_blocks_per_sm(tile.teams);
+  }
   tile.blocks =
       static_cast<int>(std::min<std::int64_t>(groups * layout.row_tiles, num_sms * per_sm));
   return tile;
@@ -219,9 +213,8 @@ SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns,
 void skinny_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
   if (product.weights.format == WeightFormat::mxfp4) return skinny_fp4_product(product, tile, how);
-  const bool two =
-      tile.token_tiles == 2 && x_bytes<2>(product) + kStaticBytes <= most_shared_bytes();
-  two ? launch_skinny<2>(product, tile, how) : launch_skinny<1>(product, tile, how);
+  if (tile.token_tiles == 2 && launch_skinny<2>(product, tile, how)) return;
+  check(launch_skinny<1>(product, tile, how), "x is too wide for the skinny product");
 }
 
 }  // namespace gauntlet::kernels::cuda

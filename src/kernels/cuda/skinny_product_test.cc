@@ -1,7 +1,10 @@
 // Do products of few tokens give what float64 gives, in every format, grouping and epilogue?
 #include "kernels/cuda/skinny_product.h"
 
+#include <functional>
+
 #include "kernels/cuda/product_case.h"
+#include "kernels/cuda/stripe_product.h"
 
 namespace gauntlet::kernels::cuda {
 namespace {
@@ -57,15 +60,12 @@ void expect_right(const Case& c) {
   const bool bf16_out = c.epilogue == Epilogue::swiglu_bf16 || c.epilogue == Epilogue::store_bf16;
   const std::int64_t out_cols = order == RowOrder::paired ? c.rows / 2 : c.rows;
   const auto count = static_cast<std::size_t>(columns * out_cols);
-  const OnDevice<float> out_f32(std::vector<float>(count, 0.5f));
-  const OnDevice<std::uint16_t> out_bf16(std::vector<std::uint16_t>(count, 0x7FC0));
   Product product{.weights = packed.shape(),
                   .x = as_bf16(device_x),
                   .x_stride = stride,
                   .num_columns = columns,
                   .bias = device_bias.get(),
                   .epilogue = c.epilogue,
-                  .out = bf16_out ? static_cast<void*>(out_bf16.get()) : out_f32.get(),
                   .out_stride = out_cols};
   if (grouped) {
     product.groups = {.num_experts = static_cast<int>(experts.size()),
@@ -74,9 +74,24 @@ void expect_right(const Case& c) {
                       .slot_row = device_row.get(),
                       .slot_weight = device_weight.get()};
   }
-  for (const std::int64_t most : {8, 16}) {
-    if (c.epilogue == Epilogue::add_f32 && most == 16) break;  // adds again
-    skinny_product(product, choose_skinny_tile(product, most, 132), {});
+  struct Cut {
+    std::int64_t most_columns;
+    int num_sms;
+  };
+  std::vector<std::function<void()>> ways;
+  for (const Cut& cut : {Cut{8, 132}, Cut{16, 132}, Cut{16, 6}, Cut{8, 1}}) {
+    ways.emplace_back([&product, cut] {
+      skinny_product(product, choose_skinny_tile(product, cut.most_columns, cut.num_sms), {});
+    });
+    if (!stripes_take(product)) continue;
+    ways.emplace_back(
+        [&product, cut] { stripe_product(product, cut.most_columns, cut.num_sms, {}); });
+  }
+  for (const auto& run : ways) {
+    const OnDevice<float> out_f32(std::vector<float>(count, 0.5f));
+    const OnDevice<std::uint16_t> out_bf16(std::vector<std::uint16_t>(count, 0x7FC0));
+    product.out = bf16_out ? static_cast<void*>(out_bf16.get()) : out_f32.get();
+    run();
     const auto floats = out_f32.values();
     const auto halves = out_bf16.values();
     for (std::size_t e = 0; e < experts.size(); ++e) {
@@ -121,38 +136,79 @@ TEST(SkinnyProductOnGpu, plain_products_match_float64) {
   }
 }
 
+TEST(SkinnyProductOnGpu, bf16_products_of_every_cut_match_float64) {
+  GAUNTLET_NEEDS_GPU();
+  const auto bf16 = WeightFormat::bf16;
+  expect_right({bf16, 1072, 2880, {16}, Epilogue::store_bf16});  // parts of 5 and 6 blocks
+  expect_right({bf16, 8456, 320, {9}, Epilogue::store_f32});     // several tiles to a block
+  expect_right({bf16, 72, 16384, {16}, Epilogue::store_f32});    // one block to an SM
+  expect_right({bf16, 88, 256, {33}, Epilogue::store_f32});      // several groups of tokens
+}
+
 TEST(SkinnyProductOnGpu, products_of_experts_match_float64) {
   GAUNTLET_NEEDS_GPU();
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::mxfp4}) {
     expect_right({format, 128, 256, {0, 1, 7, 0, 8, 9, 17, 0}, Epilogue::swiglu_bf16});
     expect_right({format, 64, 128, {3, 0, 0, 33}, Epilogue::weighted_f32});
     expect_right({format, 64, 2880, {0, 0, 1, 0}, Epilogue::store_f32});
+    expect_right({format, 64 * 9, 64 * 17, {2, 0, 9, 1}, Epilogue::weighted_f32});
   }
+}
+
+using Run = std::function<void(const Product&)>;
+
+/// What the first token of a product of so many gets.
+std::vector<float> first_token(const PackedOnDevice& packed, const OnDevice<std::uint16_t>& x,
+                               int columns, const Run& run) {
+  const std::int64_t rows = packed.shape().rows;
+  const OnDevice<float> out(static_cast<std::size_t>(columns * rows));
+  run({.weights = packed.shape(),
+       .x = as_bf16(x),
+       .x_stride = packed.shape().cols,
+       .num_columns = columns,
+       .out = out.get(),
+       .out_stride = rows});
+  auto values = out.values();
+  values.resize(static_cast<std::size_t>(rows));
+  return values;
 }
 
 TEST(SkinnyProductOnGpu, a_token_gets_the_same_bits_in_any_company) {
   GAUNTLET_NEEDS_GPU();
-  const auto matrix = random_matrix(WeightFormat::mxfp4, 128, 2880, 3);
-  const PackedOnDevice packed({matrix}, RowOrder::plain);
-  std::vector<std::uint16_t> x(2880 * 13);
-  const Random random(5);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = bf16_bits(random.uniform(-1, 1, i));
-  const OnDevice<std::uint16_t> device_x(x);
-  std::vector<std::vector<float>> rows;
-  for (const int columns : {1, 5, 13}) {
-    const OnDevice<float> out(static_cast<std::size_t>(columns) * 128);
-    const Product product{.weights = packed.shape(),
-                          .x = as_bf16(device_x),
-                          .x_stride = 2880,
-                          .num_columns = columns,
-                          .out = out.get(),
-                          .out_stride = 128};
-    skinny_product(product, choose_skinny_tile(product, columns, 132), {});
-    rows.push_back(out.values());
-    rows.back().resize(128);
+  struct Matrix {
+    WeightFormat format;
+    std::int64_t rows;
+    std::int64_t cols;
+  };
+  for (const Matrix& m :
+       {Matrix{WeightFormat::mxfp4, 640, 2880}, Matrix{WeightFormat::bf16, 128, 2880},
+        Matrix{WeightFormat::bf16, 2880, 4096}, Matrix{WeightFormat::bf16, 8448, 320}}) {
+    const PackedOnDevice packed({random_matrix(m.format, m.rows, m.cols, 3)}, RowOrder::plain);
+    std::vector<std::uint16_t> x(static_cast<std::size_t>(m.cols * 40));
+    const Random random(5);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = bf16_bits(random.uniform(-1, 1, i));
+    const OnDevice<std::uint16_t> device_x(x);
+    const auto skinny = [](int num_sms) {
+      return [num_sms](const Product& p) {
+        skinny_product(p, choose_skinny_tile(p, p.num_columns, num_sms), {});
+      };
+    };
+    const auto stripes = [](int num_sms) {
+      return [num_sms](const Product& p) {
+        if (stripes_take(p)) stripe_product(p, 8, num_sms, {});
+      };
+    };
+    const auto alone = first_token(packed, device_x, 1, skinny(132));
+    const auto alone_by_stripes = first_token(packed, device_x, 1, stripes(132));
+    for (const int columns : {1, 5, 8, 13, 16, 40}) {
+      for (const int num_sms : {132, 114, 14, 1}) {  // stripes taken whole and shared
+        EXPECT_EQ(first_token(packed, device_x, columns, skinny(num_sms)), alone)
+            << columns << " tokens, " << num_sms << " SMs";
+        EXPECT_EQ(first_token(packed, device_x, columns, stripes(num_sms)), alone_by_stripes)
+            << columns << " tokens, " << num_sms << " SMs";
+      }
+    }
   }
-  EXPECT_EQ(rows[0], rows[1]);
-  EXPECT_EQ(rows[0], rows[2]);
 }
 
 }  // namespace
