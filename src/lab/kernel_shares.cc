@@ -33,10 +33,10 @@ bool is(const std::string& kernel, std::initializer_list<const char*> names) {
 /// A product is told apart by its neighbours.
 std::string role(const std::vector<Span>& spans, std::size_t i) {
   const std::string& own = spans[i].kernel;
-  if (!is(own, {"skinny", "wide", "simple"})) return own;
+  if (!is(own, {"skinny", "stripe", "wide", "plain"})) return own;
   const std::string before = i > 0 ? spans[i - 1].kernel : "";
   const std::string after = i + 1 < spans.size() ? spans[i + 1].kernel : "";
-  const char* what = is(after, {"rotate"})                     ? "qkv"
+  const char* what = is(after, {"rotate", "attend"})           ? "qkv"
                      : is(after, {"greedy", "sample"})         ? "lm_head"
                      : is(before, {"route", "deal", "gather"}) ? "gate_up"
                      : is(after, {"route"})                    ? "o"

@@ -51,6 +51,21 @@ TEST(KernelShares, tell_products_apart_by_their_neighbours) {
   }
 }
 
+TEST(KernelShares, tell_products_apart_where_attention_rotates) {
+  nlohmann::json events = nlohmann::json::array();
+  double at = 0;
+  for (const char* name : {"norm_kernel", "skinny_kernel", "attend", "skinny_kernel",
+                           "route_and_deal_kernel", "stripe_kernel", "stripe_kernel"}) {
+    events.push_back(event(kPrefix + name + "<1>(Product)", at, 2));
+    at += 2;
+  }
+  const auto shares = shares_of(events, 1);
+  for (const char* name : {"qkv: skinny_kernel", "o: skinny_kernel", "gate_up: stripe_kernel",
+                           "down: stripe_kernel"}) {
+    EXPECT_DOUBLE_EQ(shares.at(name).us_per_step, 2) << name;
+  }
+}
+
 TEST(KernelShares, refuse_what_is_no_trace) {
   EXPECT_FALSE(kernel_shares("", 1));
   EXPECT_FALSE(kernel_shares("{\"traceEvents\": []}", 1));
