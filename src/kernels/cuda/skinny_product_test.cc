@@ -141,7 +141,7 @@ TEST(SkinnyProductOnGpu, bf16_products_of_every_cut_match_float64) {
   const auto bf16 = WeightFormat::bf16;
   expect_right({bf16, 1072, 2880, {16}, Epilogue::store_bf16});  // parts of 5 and 6 blocks
   expect_right({bf16, 8456, 320, {9}, Epilogue::store_f32});     // several tiles to a block
-  expect_right({bf16, 72, 16384, {16}, Epilogue::store_f32});    // one block to an SM
+  expect_right({bf16, 72, 8192, {16}, Epilogue::store_f32});     // one block to an SM
   expect_right({bf16, 88, 256, {33}, Epilogue::store_f32});      // several groups of tokens
 }
 

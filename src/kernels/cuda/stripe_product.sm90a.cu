@@ -27,6 +27,7 @@ constexpr int kShares = 5;  // of a stripe
 constexpr int kWorkersBarrier = 1;
 constexpr int kStageBlocks = 3;  // of 64 columns
 constexpr int kStageBytes = kStageBlocks * kMxfp4BlockBytes;
+constexpr std::int64_t kManyStripesPerSm = 4;
 /// Far less than a stage takes to be multiplied.
 constexpr unsigned kPollNanoseconds = 64;
 
@@ -520,7 +521,7 @@ bool stripes_take(const Product& product) {
 }
 
 bool stripes_are_many(const Product& product, int num_sms) {
-  return most_stripes(product, skinny_layout(product, 1)) >= 2 * num_sms;
+  return most_stripes(product, skinny_layout(product, 1)) >= kManyStripesPerSm * num_sms;
 }
 
 void stripe_product(const Product& product, std::int64_t most_columns, int num_sms,
