@@ -18,16 +18,14 @@ using namespace gauntlet;
 using namespace gauntlet::bench;
 using namespace gauntlet::kernels::cuda;
 
-/// Draws pass over a row tens of times: a few launches take long enough.
-constexpr int kDrawLaunches = 4;
 /// Logits are wanted of the tokens that are sampled only: there are never thousands.
 constexpr std::int64_t kRows[] = {1, 8, 64};
 
 class Logits {
  public:
-  Logits(std::int64_t rows, int most_copies)
+  explicit Logits(std::int64_t rows)
       : rows_(rows),
-        copies_(std::min(rotation(bytes()), most_copies)),
+        copies_(rotation(bytes())),
         values_(random_floats(rows * kVocab, 7, 6)),
         device_(copies_, values_) {}
 
@@ -50,9 +48,8 @@ class Logits {
 };
 
 void time_greedy(const Bench& bench, std::int64_t rows) {
-  const Logits logits(rows, kLaunches);
+  const Logits logits(rows);
   const Buffer out(rows * static_cast<std::int64_t>(sizeof(RowChoice)));
-  const Buffer space(sample_greedy_workspace_bytes(rows));
   bench.report({.name = "sample_greedy",
                 .shape = fmt::format("{} x {}", rows, kVocab),
                 .bytes = static_cast<double>(logits.bytes()),
@@ -63,7 +60,7 @@ void time_greedy(const Bench& bench, std::int64_t rows) {
                                      .num_rows = rows,
                                      .vocab = kVocab,
                                      .out = out.as<RowChoice>()},
-                                    space.as<void>(), how);
+                                    how);
                     },
                 .verify =
                     [&] {
@@ -98,7 +95,7 @@ void verify_draw(const float* row, const DrawParams& how, std::int32_t token) {
   for (const std::int32_t id : ids) {
     double& weight = weights[static_cast<std::size_t>(id)];
     const double own = weight;
-    if (held >= how.top_p * total) weight = 0;
+    if (held >= how.top_p * total || own < how.min_p) weight = 0;
     held += own;
   }
   total = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -114,16 +111,15 @@ struct Filter {
 };
 
 void time_draw(const Bench& bench, std::int64_t rows, const Filter& filter) {
-  const Logits logits(rows, kDrawLaunches);
+  const Logits logits(rows);
   const Random random(9);
   std::vector<DrawParams> params(static_cast<std::size_t>(rows), filter.params);
   for (std::size_t r = 0; r < params.size(); ++r) params[r].point = random.unit(r);
-  const Buffer device_params(params), weights(logits.bytes());
+  const Buffer device_params(params);
   const Buffer out(rows * static_cast<std::int64_t>(sizeof(RowChoice)));
   bench.report({.name = filter.name,
                 .shape = fmt::format("{} x {}", rows, kVocab),
                 .bytes = static_cast<double>(logits.bytes()),
-                .launches = kDrawLaunches,
                 .launch =
                     [&](int i, const Launch& how) {
                       sample({.logits = logits.at(i),
@@ -131,8 +127,7 @@ void time_draw(const Bench& bench, std::int64_t rows, const Filter& filter) {
                               .num_rows = rows,
                               .vocab = kVocab,
                               .params = device_params.as<DrawParams>(),
-                              .out = out.as<RowChoice>(),
-                              .weights = weights.as<float>()},
+                              .out = out.as<RowChoice>()},
                              how);
                     },
                 .verify =
@@ -149,9 +144,13 @@ void time_draw(const Bench& bench, std::int64_t rows, const Filter& filter) {
 
 void run(const Bench& bench) {
   for (const std::int64_t rows : kRows) time_greedy(bench, rows);
-  for (const Filter& filter : {Filter{"sample", {.temperature = 1}},
-                               Filter{"sample, top-k 50", {.temperature = 1, .top_k = 50}},
-                               Filter{"sample, top-p 0.9", {.temperature = 1, .top_p = 0.9f}}}) {
+  for (const Filter& filter :
+       {Filter{"sample", {.temperature = 1}},
+        Filter{"sample, top-k 50", {.temperature = 1, .top_k = 50}},
+        Filter{"sample, top-k 1000", {.temperature = 1, .top_k = 1000}},
+        Filter{"sample, top-p 0.9", {.temperature = 1, .top_p = 0.9f}},
+        Filter{"sample, top-k 50, p 0.9", {.temperature = 1, .top_p = 0.9f, .top_k = 50}},
+        Filter{"sample, min-p 0.05", {.temperature = 1, .min_p = 0.05f}}}) {
     for (const std::int64_t rows : kRows) time_draw(bench, rows, filter);
   }
 }

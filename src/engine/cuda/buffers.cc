@@ -38,8 +38,6 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   }
   place(final_rows, kLogitRows * stride(config.hidden));
   place(logits, kLogitRows * config.vocab);
-  place(draw_weights, kLogitRows * config.vocab);
-  place(greedy, kernels::cuda::sample_greedy_workspace_bytes(kLogitRows));
   place(choices, tokens);
   attention_bytes = sizes.attention_bytes;
   return bytes;

@@ -51,8 +51,6 @@ struct Buffers {
   float* gate_up = nullptr;                     // [slots, 2 * intermediate], op by op
   __nv_bfloat16* final_rows = nullptr;          // [kLogitRows, stride(hidden)]
   float* logits = nullptr;                      // [kLogitRows, vocab]
-  float* draw_weights = nullptr;                // the same
-  std::uint8_t* greedy = nullptr;               // scratch of the greedy sampler
   kernels::cuda::RowChoice* choices = nullptr;  // [tokens]
   std::int64_t attention_bytes = 0;
 

@@ -219,10 +219,9 @@ void Forward::logits(const Step& step) {
                        ? step.inputs.allowed + std::int64_t{first} * step.shape.mask_words
                        : nullptr,
         .allowed_words = step.shape.mask_words,
-        .out = buffers_.choices + first,
-        .weights = buffers_.draw_weights};
+        .out = buffers_.choices + first};
     if (step.shape.greedy) {
-      sample_greedy(work, buffers_.greedy, step.how);
+      sample_greedy(work, step.how);
     } else {
       sample(work, step.how);
     }

@@ -23,7 +23,7 @@ struct RowChoice {
 };
 
 struct Sample {
-  const float* logits = nullptr;  // [rows, stride]
+  const float* logits = nullptr;  // [rows, stride]; read 16 bytes at a time, to the end of the last
   std::int64_t stride = 0;
   std::int64_t num_rows = 0;
   std::int64_t vocab = 0;
@@ -32,13 +32,12 @@ struct Sample {
   const std::uint32_t* allowed = nullptr;  // [rows, words], a bit per id; null: everything
   std::int64_t allowed_words = 0;
   RowChoice* out = nullptr;  // [rows]
-  float* weights = nullptr;  // [rows, stride]: for rows that are drawn
 };
 
-/// For rows that all take their largest logit, from everything. The workspace starts zeroed.
-inline constexpr std::int64_t kMostGreedyRows = 1024;
-void sample_greedy(const Sample& work, void* workspace, const Launch& how);
-std::int64_t sample_greedy_workspace_bytes(std::int64_t most_rows);
+inline constexpr std::int64_t kMostVocab = 1 << 19;
+
+/// For rows that all take their largest logit, from everything.
+void sample_greedy(const Sample& work, const Launch& how);
 
 /// For any rows.
 void sample(const Sample& work, const Launch& how);
