@@ -1,5 +1,5 @@
-// Dealing by one block, up to kMostDealtTokens tokens: a stable counting sort. Warps take chunks of
-// 32 picks; a thread keeps its picks in registers.
+// Dealing by one block: up to 32 picks by counting, for each, those that come first; up to
+// kMostDealtTokens tokens by a stable counting sort.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,38 @@
 
 namespace gauntlet::kernels::cuda {
 
-constexpr int kMostChunks = static_cast<int>(kMostDealtTokens) * kMostExpertsPerToken / 32;
+/// Picks of a warp.
+constexpr int kChunk = 32;
+
+struct DealtChunk {
+  std::int32_t chosen[kChunk];  // -1 from the last pick on
+  float weights[kChunk];
+};
+
+/// The first warp deals a pick each, threads after it say where an expert begins, the last of them
+/// where all end.
+__device__ __forceinline__ void deal_chunk(const Deal& work, const DealtChunk& chunk) {
+  const bool is_pick = threadIdx.x < kChunk;
+  const int pick = is_pick ? static_cast<int>(threadIdx.x) : 0;
+  const int expert = is_pick ? chunk.chosen[pick] : static_cast<int>(threadIdx.x) - kChunk;
+  if (expert < 0 || expert > work.num_experts) return;
+  int slot = 0;
+#pragma unroll
+  for (int i = 0; i < kChunk; ++i) {
+    // As unsigned numbers, -1 is above all experts.
+    const auto end = static_cast<unsigned>(i < pick ? expert + 1 : expert);
+    slot += static_cast<unsigned>(chunk.chosen[i]) < end ? 1 : 0;
+  }
+  if (!is_pick) {
+    work.first_slot[expert] = slot;
+    return;
+  }
+  work.slot_token[slot] = pick / work.experts_per_token;
+  work.slot_row[slot] = pick;
+  work.slot_weight[slot] = chunk.weights[pick];
+}
+
+constexpr int kMostChunks = static_cast<int>(kMostDealtTokens) * kMostExpertsPerToken / kChunk;
 
 template <int kExperts>
 struct DealBoard {
@@ -24,24 +55,23 @@ struct DealBoard {
   }
 };
 
-/// `chosen` and `weights` may be in shared memory or, written by other blocks, in global memory.
+/// Warps take chunks in turn; a thread keeps its picks in registers.
 template <int kThreads, int kExperts>
-__device__ __forceinline__ void deal_few(const Deal& work, const std::int32_t* chosen,
-                                         const float* weights, DealBoard<kExperts>& board) {
+__device__ __forceinline__ void deal_few(const Deal& work, DealBoard<kExperts>& board) {
   constexpr unsigned kAll = 0xFFFFFFFF;
   constexpr int kWarps = kThreads / 32;
   constexpr int kRounds = (kMostChunks + kWarps - 1) / kWarps;
   static_assert(kExperts <= kThreads);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int picks = static_cast<int>(work.num_tokens) * work.experts_per_token;
-  const int chunks = (picks + 31) / 32;
+  const int chunks = (picks + kChunk - 1) / kChunk;
   int expert[kRounds], place[kRounds];
   float weight[kRounds];
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
-    const int pick = (warp + j * kWarps) * 32 + lane;
-    expert[j] = pick < picks ? chosen[pick] : -1;
-    weight[j] = pick < picks ? weights[pick] : 0;
+    const int pick = (warp + j * kWarps) * kChunk + lane;
+    expert[j] = pick < picks ? work.chosen[pick] : -1;
+    weight[j] = pick < picks ? work.weights[pick] : 0;
   }
   auto* pairs = reinterpret_cast<std::uint32_t*>(board.before);
   for (int i = threadIdx.x; i < chunks * kExperts / 2; i += kThreads) pairs[i] = 0;
@@ -87,7 +117,7 @@ __device__ __forceinline__ void deal_few(const Deal& work, const std::int32_t* c
     const int chunk = warp + j * kWarps;
     if (chunk >= chunks) break;
     if (expert[j] < 0) continue;
-    const int pick = chunk * 32 + lane;
+    const int pick = chunk * kChunk + lane;
     const int slot = board.first_slot(expert[j]) + board.before[chunk][expert[j]] + place[j];
     work.slot_token[slot] = pick / work.experts_per_token;
     work.slot_row[slot] = pick;

@@ -127,20 +127,22 @@ template <int kExperts, Rows kRows>
 __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlocksPerSm : 1)
     route_and_deal_kernel(const Router work, const Deal dealt, std::int32_t* finished) {
   __shared__ DealBoard<kExperts> board;
-  __shared__ std::int32_t chosen[kGroupTokens * kMostExpertsPerToken];
-  __shared__ float weights[kGroupTokens * kMostExpertsPerToken];
+  __shared__ DealtChunk chunk;
   __shared__ bool is_last;
+  static_assert(kChunk + kExperts < kRouterThreads);
   const RouterPlace at = router_place();
   const Choice own = route_groups<kExperts, kRows, Choosers::first_block>(work, at);
   if (at.rank != 0) return;
-  if (work.num_tokens <= kGroupTokens) {
-    const int rank = threadIdx.x % 32, pick = at.warp * work.experts_per_token + rank;
-    if (at.warp < work.num_tokens && rank < work.experts_per_token) {
-      chosen[pick] = own.expert, weights[pick] = own.weight;
+  const int per_token = work.experts_per_token;
+  const int picks = static_cast<int>(work.num_tokens) * per_token;
+  if (work.num_tokens <= kGroupTokens && picks <= kChunk) {
+    const int lane = threadIdx.x % 32, pick = at.warp * per_token + lane;
+    if (lane < per_token && pick < picks) {
+      chunk.chosen[pick] = own.expert, chunk.weights[pick] = own.weight;
     }
+    if (at.warp == kRouterWarps - 1 && lane >= picks) chunk.chosen[lane] = -1;
     __syncthreads();
-    deal_few<kRouterThreads>(dealt, chosen, weights, board);
-    return;
+    return deal_chunk(dealt, chunk);
   }
   __threadfence();
   __syncthreads();
@@ -152,7 +154,7 @@ __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlo
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  deal_few<kRouterThreads>(dealt, dealt.chosen, dealt.weights, board);
+  deal_few<kRouterThreads>(dealt, board);
 }
 
 void check_shape(const Router& work) {

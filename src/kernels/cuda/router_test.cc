@@ -211,6 +211,7 @@ TEST(RouterOnGpu, chooses_and_deals_as_defined) {
   expect_routed({.tokens = 300, .experts = 4});
   expect_routed({.tokens = 70, .experts = 33, .per_token = 1});
   expect_routed({.tokens = 256, .per_token = 8});
+  expect_routed({.tokens = 8, .experts = 128, .per_token = 8});
   expect_routed({.tokens = 3, .experts = 1, .per_token = 1});
 }
 
