@@ -92,7 +92,7 @@ __device__ __forceinline__ Choice route_groups(const Router& work, const RouterP
     __syncthreads();
     exchange.template send<kChoosers>(at, tokens, of_warp);
     exchange.receive(turn / 2 % 2);
-    // What warps have summed was read by all: the next turn writes it again.
+    // The next turn writes what the warps summed: all must have read it.
     if (group + clusters < groups_of(work)) __syncthreads();
     if (const int token = token_to_choose<kChoosers>(at); token < tokens) {
       const float scale = exchange.norm_scale(work, token);
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlo
 
 void check_shape(const Router& work) {
   check(work.hidden % 8 == 0 && work.hidden <= kWidestRouter && work.normed_stride % 8 == 0,
-        "a row is too wide for the router");
+        "a row is too wide for the router, or not of whole 16 bytes");
   check(work.num_experts <= kMostRouterExperts && work.experts_per_token <= kMostExpertsPerToken,
         "more experts than the router was made for");
   check(work.experts_per_token <= work.num_experts, "more choices than experts");
