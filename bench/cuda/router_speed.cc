@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -23,6 +24,8 @@ using namespace gauntlet::kernels::cuda;
 
 constexpr float kEpsilon = 1e-5f;
 constexpr std::int64_t kPicks = kExpertsPerToken;
+/// Decode batches, the most that are dealt in the same launch, prompts.
+constexpr std::array<std::int64_t, 6> kTokens = {1, 8, 64, 256, 2048, 4096};
 
 /// Tokens, a router, and what it makes of them, for each launch.
 class Routing {
@@ -284,7 +287,7 @@ void time_combine(const Bench& bench, const Routing& routing) {
 }
 
 void run(const Bench& bench) {
-  for (const std::int64_t tokens : kBatches) {
+  for (const std::int64_t tokens : kTokens) {
     const Routing routing(tokens);
     time_route(bench, routing);
     time_deal(bench, routing);

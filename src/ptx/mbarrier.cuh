@@ -41,6 +41,22 @@ __device__ __forceinline__ bool mbarrier_try_wait(std::uint64_t& barrier, std::u
   return done != 0;
 }
 
+/// The same where other blocks of the cluster complete the phase.
+__device__ __forceinline__ bool mbarrier_try_wait_cluster(std::uint64_t& barrier,
+                                                          std::uint32_t parity) {
+  std::uint32_t done;
+  asm volatile(
+      "{\n"
+      "  .reg .pred ended;\n"
+      "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%1], %2;\n"
+      "  selp.u32 %0, 1, 0, ended;\n"
+      "}\n"
+      : "=r"(done)
+      : "r"(shared_address(&barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
 /// True once the phase of this parity has ended; says so at once.
 __device__ __forceinline__ bool mbarrier_test_wait(std::uint64_t& barrier, std::uint32_t parity) {
   std::uint32_t done;

@@ -11,62 +11,71 @@ struct Choice {
   float weight = 0;
 };
 
-/// One warp takes the largest again and again; the lower expert wins a tie. Lane r has the choice
-/// of rank r. `Work` is Router, or another that names what is chosen and where it goes as Router
-/// does.
+/// Integers that compare as the numbers do; NaN is below all of them and above 0.
+__device__ __forceinline__ std::uint32_t sortable(float value) {
+  const std::uint32_t bits = __float_as_uint(value);
+  if (isnan(value)) return 1;
+  return bits ^ (bits >> 31 != 0 ? 0xFFFFFFFFu : 0x80000000u);
+}
+
+__device__ __forceinline__ float from_sortable(std::uint32_t key) {
+  return __uint_as_float(key ^ (key >> 31 != 0 ? 0x80000000u : 0xFFFFFFFFu));
+}
+
+/// One warp, whose lane l brings the logits of experts l, l + 32 ..., takes the largest again and
+/// again; the lower expert wins a tie. Lane r has the choice of rank r. `Work` is Router, or
+/// another that names what is chosen and where it goes as Router does.
+template <int kPerLane, class Work>
+__device__ __forceinline__ Choice choose(const Work& work, std::int64_t token, bool is_real,
+                                         const float (&logits)[kPerLane]) {
+  constexpr unsigned kAll = 0xFFFFFFFF;
+  const int lane = threadIdx.x % 32;
+  std::uint32_t keys[kPerLane];  // 0: no such expert, or taken
+#pragma unroll
+  for (int k = 0; k < kPerLane; ++k) {
+    keys[k] = lane + 32 * k < work.num_experts ? sortable(logits[k]) : 0;
+  }
+  Choice own;
+  float largest = 0, sum = 0;
+  for (int r = 0; r < work.experts_per_token; ++r) {
+    std::uint32_t key = keys[0];
+    int at = lane;
+#pragma unroll
+    for (int k = 1; k < kPerLane; ++k) {
+      if (keys[k] > key) key = keys[k], at = lane + 32 * k;
+    }
+    const std::uint32_t best = __reduce_max_sync(kAll, key);
+    at = static_cast<int>(__reduce_min_sync(kAll, key == best ? static_cast<unsigned>(at) : kAll));
+#pragma unroll
+    for (int k = 0; k < kPerLane; ++k) {
+      if (at == lane + 32 * k) keys[k] = 0;
+    }
+    const float logit = from_sortable(best);
+    if (r == 0) largest = logit;
+    const float weight = __expf(logit - largest);
+    sum += weight;
+    if (lane == r) own = {at, weight};
+  }
+  own.weight /= sum;
+  if (!is_real) own.expert = -1;
+  if (lane < work.experts_per_token) {
+    work.chosen[token * work.experts_per_token + lane] = own.expert;
+    work.weights[token * work.experts_per_token + lane] = own.weight;
+  }
+  return own;
+}
+
+/// The same from logits in memory.
 template <class Work>
 __device__ __forceinline__ Choice choose(const Work& work, std::int64_t token,
                                          const float* logits) {
-  constexpr int kPerLane = kMostRouterExperts / 32;
-  const int lane = threadIdx.x % 32;
-  float mine[kPerLane];
+  float mine[kMostRouterExperts / 32];
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const int e = lane + 32 * k;
-    mine[k] = e < work.num_experts ? logits[e] : -INFINITY;
+  for (int k = 0; k < kMostRouterExperts / 32; ++k) {
+    const int expert = threadIdx.x % 32 + 32 * k;
+    mine[k] = expert < work.num_experts ? logits[expert] : 0;
   }
-  float best[kMostExpertsPerToken];
-  int expert[kMostExpertsPerToken];
-#pragma unroll
-  for (int r = 0; r < kMostExpertsPerToken; ++r) {
-    if (r >= work.experts_per_token) break;
-    float top = -INFINITY;
-    int at = kMostRouterExperts;
-#pragma unroll
-    for (int k = 0; k < kPerLane; ++k) {
-      if (mine[k] > top) top = mine[k], at = lane + 32 * k;
-    }
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(0xFFFFFFFF, top, offset);
-      const int other_at = __shfl_xor_sync(0xFFFFFFFF, at, offset);
-      if (other > top || (other == top && other_at < at)) top = other, at = other_at;
-    }
-    // Logits that are all NaN leave no largest: any expert will do, the row is lost.
-    if (at == kMostRouterExperts) at = r;
-    best[r] = top;
-    expert[r] = at;
-#pragma unroll
-    for (int k = 0; k < kPerLane; ++k) {
-      if (at == lane + 32 * k) mine[k] = -INFINITY;
-    }
-  }
-  float sum = 0;
-#pragma unroll
-  for (int r = 0; r < kMostExpertsPerToken; ++r) {
-    if (r < work.experts_per_token) sum += __expf(best[r] - best[0]);
-  }
-  const bool real = work.real_tokens == nullptr || token < *work.real_tokens;
-  Choice own;
-#pragma unroll
-  for (int r = 0; r < kMostExpertsPerToken; ++r) {
-    if (r < work.experts_per_token && lane == r) {
-      own = {real ? expert[r] : -1, __expf(best[r] - best[0]) / sum};
-      work.chosen[token * work.experts_per_token + r] = own.expert;
-      work.weights[token * work.experts_per_token + r] = own.weight;
-    }
-  }
-  return own;
+  return choose(work, token, work.real_tokens == nullptr || token < *work.real_tokens, mine);
 }
 
 }  // namespace gauntlet::kernels::cuda

@@ -13,6 +13,7 @@ struct Shape {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes = 0;
+  unsigned cluster = 1;  // blocks, neighbours in x; more than one from sm_90 on
 };
 
 /// What a block may have on the current device, if it asks.
@@ -28,16 +29,19 @@ inline std::size_t most_shared_bytes() {
 template <typename... Params, typename... Arguments>
 void launch(void (*kernel)(Params...), const Shape& shape, const Launch& how,
             const Arguments&... arguments) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = how.overlap == Overlap::dependent ? 1 : 0;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed =
+      how.overlap == Overlap::dependent ? 1 : 0;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {.x = shape.cluster, .y = 1, .z = 1};
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = how.stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = shape.cluster > 1 ? 2 : 1;
   cuda_check(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(arguments)...));
 }
 

@@ -26,9 +26,9 @@ struct Router {
   int num_sms = 132;
 
   __nv_bfloat16* normed = nullptr;  // [tokens, normed_stride]
-  std::int64_t normed_stride = 0;
-  std::int32_t* chosen = nullptr;  // [tokens, experts_per_token], best first; -1 for padding
-  float* weights = nullptr;        // [tokens, experts_per_token]
+  std::int64_t normed_stride = 0;   // a multiple of 8
+  std::int32_t* chosen = nullptr;   // [tokens, experts_per_token], best first; -1 for padding
+  float* weights = nullptr;         // [tokens, experts_per_token]
 };
 inline constexpr std::int64_t kWidestRouter = 8192;
 
@@ -45,6 +45,7 @@ struct Deal {
   float* slot_weight = nullptr;
 };
 
+/// A token's bits are the same in any company, and by route_and_deal().
 void route(const Router& work, const Launch& how);
 void deal(const Deal& work, const Launch& how);
 
