@@ -21,12 +21,14 @@ class FakeExecutor final : public Executor {
   FakeExecutor(model::ModelConfig config, std::int64_t max_batch_tokens, std::int64_t pages = 1000)
       : config_(std::move(config)),
         max_batch_tokens_(max_batch_tokens),
-        kv_({.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages}) {}
+        kv_({.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages}) {
+    next = [vocab = static_cast<std::int32_t>(config_.vocab)](const History& history) {
+      return (history.back() + 1) % vocab;
+    };
+  }
 
-  // What a test sets.
-  std::function<std::int32_t(const History&)> next = [](const History& history) {
-    return history.back() + 1;
-  };
+  // What a test sets. Unless it does, the next token is one more than the last, and 0 after all.
+  std::function<std::int32_t(const History&)> next;
   std::function<void()> before_step = [] {};
 
   // What a test reads.
@@ -74,6 +76,7 @@ class FakeExecutor final : public Executor {
     if (likely == kNoChoice) {
       return std::vector<float>(config_.vocab, std::numeric_limits<float>::quiet_NaN());
     }
+    check(likely >= 0 && likely < config_.vocab, "the next token is not in the vocabulary");
     std::vector<float> logits(static_cast<std::size_t>(config_.vocab), 0.0f);
     logits[likely] = static_cast<float>(std::log(2.0 * static_cast<double>(config_.vocab - 1)));
     return logits;

@@ -29,9 +29,6 @@ model::ModelConfig small_config() {
 
 struct Speed : testing::Test {
   FakeExecutor executor{small_config(), 16};
-  Speed() {
-    executor.next = [](const auto& history) { return (history.back() + 1) % 100; };
-  }
   std::vector<std::size_t> step_sizes() const {
     std::vector<std::size_t> sizes;
     for (const auto& step : executor.steps) {

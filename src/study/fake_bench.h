@@ -33,9 +33,7 @@ struct FakeBench {
                .ladder = ladder_for(engine::Backend::cpu),
                .ceilings = {},
                .cpu = {},
-               .cancel = &cancel}) {
-    executor.next = [](const auto& history) { return (history.back() + 1) % 100; };
-  }
+               .cancel = &cancel}) {}
 
  private:
   static std::vector<std::int32_t> numbers() {

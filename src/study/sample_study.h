@@ -100,7 +100,9 @@ class SampleStudy {
                   {"tokens", 650}};
     };
     json points = {point("decode_1", 1, 0.08 / (layer + 1)), point("decode_64", 64, 0.02)};
-    if (facts.ladder.stage_of(layer) == Stage::serving) points = {point("served", 64, 0.03)};
+    if (facts.ladder.stage_of(layer) == Stage::serving) {
+      points = json::array({point("served", 64, 0.03)});  // braces alone are a copy with clang
+    }
     return {{"source", "RAPL: package-0"}, {"points", std::move(points)}};
   }
 
