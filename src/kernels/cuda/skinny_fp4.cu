@@ -3,15 +3,13 @@
 // team of warps shares the columns of a tile of 16 rows; teams share the tokens.
 #include <algorithm>
 
-#include "kernels/cuda/decode_fp4.cuh"
 #include "kernels/cuda/epilogue.cuh"
+#include "kernels/cuda/fp4_sums.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/skinny_fp4.h"
 #include "kernels/cuda/skinny_schedule.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
-#include "ptx/ldmatrix.cuh"
-#include "ptx/mma.cuh"
 #include "ptx/named_barrier.cuh"
 #include "ptx/shared_load.cuh"
 
@@ -20,10 +18,13 @@ namespace {
 
 constexpr int kTeamWarps = 4;
 constexpr int kTeamThreads = kTeamWarps * 32;
-/// Many tokens leave room for one block on an SM; with a few, more and smaller blocks start sooner
-/// where those of the kernel in front end.
+/// Many tokens leave room for one block on an SM, and two tiles of them for fewer warps with more
+/// registers; with a few, more and smaller blocks start sooner where those of the kernel in front
+/// end.
 constexpr int kManyTeams = 6;
+constexpr int kTwoTileTeams = 5;
 constexpr int kFewTeams = 2;
+constexpr int blocks_per_sm(int teams) { return kManyTeams / teams; }
 constexpr std::int64_t kFewColumns = 4;
 constexpr int kStageBlocks = 3;  // of 64 columns
 constexpr int kStageBytes = kStageBlocks * (kMxfp4TileBytes + kMxfp4ScaleBytes);
@@ -154,27 +155,14 @@ __device__ __forceinline__ void multiply(std::uint32_t words, std::uint32_t scal
 #pragma unroll
   for (int i = 0; i < kStageBlocks; ++i) {
     if (i > 0 && first_block + i >= col_blocks) break;
-    const std::uint32_t step[4] = {steps[i].x, steps[i].y, steps[i].z, steps[i].w};
+    add_scaled_sums(steps[i], factors[i], x_row, sums);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t upper = scale_pair(factors[i], half);
-      const std::uint32_t lower = scale_pair(factors[i], 2 + half);
-      std::uint32_t a[2][4];
-      decode_fp4(step[2 * half], upper, lower, a[0]);
-      decode_fp4(step[2 * half + 1], upper, lower, a[1]);
-#pragma unroll
-      for (int n = 0; n < kTokenTiles; ++n) {
-        std::uint32_t b[4];
-        ptx::ldmatrix_x4(b, x_row[n] + (i * 2 + half) * kHalfBlockBytes);
-        ptx::mma_m16n8k16_bf16(sums[n], a[0], {b[0], b[1]});
-        ptx::mma_m16n8k16_bf16(sums[n], a[1], {b[2], b[3]});
-      }
-    }
+    for (int n = 0; n < kTokenTiles; ++n) x_row[n] += 2 * kHalfBlockBytes;
   }
 }
 
 template <int kTokenTiles, int kTeams>
-__global__ void __launch_bounds__(kTeams* kTeamThreads, kManyTeams / kTeams)
+__global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
     skinny_fp4_kernel(const Product p, const SkinnyLayout layout) {
   using Memory = Shared<kTokenTiles, kTeams>;
   constexpr int kStages = Memory::kStages;
@@ -216,7 +204,7 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, kManyTeams / kTeams)
   do {
     const SkinnyItem run = locate(p, layout, shared.dealing, walk.group);
     __syncthreads();
-    stage_x<kTeams * kTeamThreads>(p, layout, run, x_shared);
+    stage_scaled_x<kTeams * kTeamThreads>(p, layout, run, x_shared);
     __syncthreads();
     x.set(layout, run, x_address);
     for (; walk.in_run(); walk.tile += kTeams, parity ^= 1) {
@@ -253,6 +241,7 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, kManyTeams / kTeams)
           all.upper += partial[w][n][which][lane];
           all.lower += partial[w][n][2 + which][lane];
         }
+        all.upper *= kUnscale, all.lower *= kUnscale;
         if (column < run.num_columns) {
           finish(p, walk.tile, lane / 4, run.first_column + column, all, bias);
         }
@@ -284,7 +273,7 @@ void launch_fp4(const Product& p, const SkinnyTile& tile, const Launch& how) {
 
 }  // namespace
 
-int fp4_blocks_per_sm(int teams) { return kManyTeams / teams; }
+int fp4_blocks_per_sm(int teams) { return blocks_per_sm(teams); }
 
 int choose_fp4_teams(const Product& product) {
   return product.num_columns <= kFewColumns ? kFewTeams : kManyTeams;
@@ -292,8 +281,8 @@ int choose_fp4_teams(const Product& product) {
 
 void skinny_fp4_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
   const std::size_t allowed = most_shared_bytes();
-  if (tile.token_tiles == 2 && shared_for<2, kManyTeams>(product) <= allowed) {
-    return launch_fp4<2, kManyTeams>(product, tile, how);
+  if (tile.token_tiles == 2 && shared_for<2, kTwoTileTeams>(product) <= allowed) {
+    return launch_fp4<2, kTwoTileTeams>(product, tile, how);
   }
   if (tile.teams == kManyTeams && shared_for<1, kManyTeams>(product) <= allowed) {
     return launch_fp4<1, kManyTeams>(product, tile, how);

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/decode_fp4.cuh"
 #include "kernels/cuda/epilogue.cuh"
+#include "kernels/cuda/fp4_sums.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/skinny_schedule.cuh"
 #include "kernels/cuda/stripe_product.h"
@@ -192,65 +193,9 @@ class Feed {
   std::int64_t first_block_ = 0;  // of the stripe
 };
 
-/// Undecoded, an FP4 value is 2^-126 of itself. The tokens make up for half of that, so that no
-/// product is too small for a float; what is too much then, with the stored scales, is taken off at
-/// the end.
-constexpr std::uint32_t kScaleUpPair = 0x5F805F80u;  // 2^64 in bf16, twice
-constexpr float kUnscale = 0x1p-64f;
-
-/// By the workers, several loads of each under way.
-template <int kWorkers>
-__device__ __forceinline__ void stage_scaled_x(const Product& p, const SkinnyLayout& layout,
-                                               const SkinnyItem& item, std::uint8_t* x) {
-  const int pieces = layout.col_blocks * (kBlockCols * 2 / 16);
-#pragma unroll 2
-  for (int i = threadIdx.x; i < item.num_columns * pieces; i += kWorkers) {
-    const int column = i / pieces, piece = i % pieces;
-    const int slot = item.first_column + column;
-    const std::int64_t row = p.groups.slot_token != nullptr ? p.groups.slot_token[slot] : slot;
-    uint4 v = *reinterpret_cast<const uint4*>(p.x + row * p.x_stride + piece * 8);
-    v.x = multiply_pairs(v.x, kScaleUpPair), v.y = multiply_pairs(v.y, kScaleUpPair);
-    v.z = multiply_pairs(v.z, kScaleUpPair), v.w = multiply_pairs(v.w, kScaleUpPair);
-    *reinterpret_cast<uint4*>(x + column * layout.x_row_bytes + piece * 16) = v;
-  }
-}
-
-/// 2^(byte - 127) of one of four stored scale bytes.
-__device__ __forceinline__ float scale_of(std::uint32_t stored, int byte) {
-  return __uint_as_float(__byte_perm(stored, 0, 0x4440 + byte) << 23);
-}
-
-/// A block of 64 columns with one tile of tokens. `words` and `scales` are where this lane finds
-/// its own. Sums of 32 columns are scaled, which takes fewer instructions than to scale weights.
-__device__ __forceinline__ void multiply_block(std::uint32_t words, std::uint32_t scales,
-                                               const std::uint32_t (&x_row)[1],
-                                               float (&sums)[1][4]) {
-  const uint4 steps = ptx::load_shared_16(words);
-  const std::uint32_t factors = ptx::load_shared_4(scales);
-  const std::uint32_t step[4] = {steps.x, steps.y, steps.z, steps.w};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    std::uint32_t a[2][4], b[4];
-    spread_word(step[2 * half], a[0]);
-    spread_word(step[2 * half + 1], a[1]);
-    ptx::ldmatrix_x4(b, x_row[0] + half * kHalfBlockBytes);
-    float part[4] = {};
-    ptx::mma_m16n8k16_bf16(part, a[0], {b[0], b[1]});
-    ptx::mma_m16n8k16_bf16(part, a[1], {b[2], b[3]});
-    const float upper = scale_of(factors, half), lower = scale_of(factors, 2 + half);
-    sums[0][0] = fmaf(part[0], upper, sums[0][0]);
-    sums[0][1] = fmaf(part[1], upper, sums[0][1]);
-    sums[0][2] = fmaf(part[2], lower, sums[0][2]);
-    sums[0][3] = fmaf(part[3], lower, sums[0][3]);
-  }
-}
-
-/// With two tiles there are as many sums as weights.
-__device__ __forceinline__ void multiply_block(std::uint32_t words, std::uint32_t scales,
-                                               const std::uint32_t (&x_row)[2],
-                                               float (&sums)[2][4]) {
-  const uint4 steps = ptx::load_shared_16(words);
-  const std::uint32_t factors = ptx::load_shared_4(scales);
+/// With two tiles there are as many sums as weights: those are scaled.
+__device__ __forceinline__ void add_products(const uint4& steps, std::uint32_t factors,
+                                             const std::uint32_t (&x_row)[2], float (&sums)[2][4]) {
   const std::uint32_t step[4] = {steps.x, steps.y, steps.z, steps.w};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -275,7 +220,13 @@ __device__ __forceinline__ void multiply(std::uint32_t words, std::uint32_t scal
 #pragma unroll
   for (int i = 0; i < kStageBlocks; ++i) {
     if (i > 0 && i >= left) break;
-    multiply_block(words + i * kMxfp4BlockBytes, scales + i * kMxfp4BlockBytes, x_row, sums);
+    const uint4 steps = ptx::load_shared_16(words + i * kMxfp4BlockBytes);
+    const std::uint32_t factors = ptx::load_shared_4(scales + i * kMxfp4BlockBytes);
+    if constexpr (kTiles == 1) {
+      add_scaled_sums(steps, factors, x_row, sums);
+    } else {
+      add_products(steps, factors, x_row, sums);
+    }
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) x_row[n] += 2 * kHalfBlockBytes;
   }
