@@ -10,8 +10,10 @@ namespace {
 
 using namespace kernels::cuda;
 
-/// Up to here a plain product reads its weights once with the skinny kernel.
+/// Up to here a plain product reads its weights once with the skinny kernel. Prompts leave it
+/// early, so that short ones are computed as long ones are.
 constexpr std::int64_t kSkinnyTokens = 16;
+constexpr std::int64_t kSkinnyPromptTokens = 4;
 /// Slots per expert, on average, from which on the wide kernel is faster.
 constexpr std::int64_t kWideSlotsPerExpert = 12;
 /// The tile of prompts when bits must not depend on the batch.
@@ -49,8 +51,8 @@ bool Products::takes_wide(const Step& step, const LayerProduct& product) const {
   if (plan_.variants.pipelines != Pipelines::bulk) return false;
   if (is_fixed(plan_)) return step.shape.max_query > 1;
   const int experts = product.groups.num_experts;
-  return experts > 0 ? product.num_columns >= kWideSlotsPerExpert * experts
-                     : product.num_columns > kSkinnyTokens;
+  if (experts > 0) return product.num_columns >= kWideSlotsPerExpert * experts;
+  return product.num_columns > (step.shape.max_query > 1 ? kSkinnyPromptTokens : kSkinnyTokens);
 }
 
 void Products::run(const Step& step, const LayerProduct& product) const {
