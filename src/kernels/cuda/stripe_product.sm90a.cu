@@ -7,9 +7,8 @@
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/fp4_sums.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/skinny_schedule.cuh"
+#include "kernels/cuda/stripe_feed.cuh"
 #include "kernels/cuda/stripe_product.h"
-#include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -22,176 +21,10 @@
 namespace gauntlet::kernels::cuda {
 namespace {
 
-constexpr int kTeamWarps = kTilesPerBlock;
-constexpr int kTeamThreads = kTeamWarps * 32;
-constexpr int kShares = 5;  // of a stripe
 constexpr int kWorkersBarrier = 1;
-constexpr int kStageBlocks = 3;  // of 64 columns
-constexpr int kStageBytes = kStageBlocks * kMxfp4BlockBytes;
 constexpr std::int64_t kManyStripesPerSm = 4;
 /// Far less than a stage takes to be multiplied.
 constexpr unsigned kPollNanoseconds = 64;
-
-/// How a block is made up: tokens of two tiles leave registers for fewer warps.
-template <int kTiles>
-struct Config {
-  static constexpr int kTokenTiles = kTiles;
-  static constexpr int kTeams = kTiles == 1 ? 7 : 5;
-  static constexpr int kWorkers = kTeams * kTeamThreads;
-  static constexpr int kThreads = kWorkers + 32;  // the last warp copies
-};
-
-/// What lies in shared memory in front of x.
-template <class C>
-struct Shared {
-  static constexpr int kTokenTiles = C::kTokenTiles;
-  static constexpr int kStages = 3;
-  /// Two save a barrier; of two token tiles they would take a stage's room.
-  static constexpr int kPartials = kTokenTiles == 1 ? 2 : 1;
-  alignas(128) std::uint8_t rings[C::kTeams][kStages][kStageBytes];
-  float partial[kPartials][kShares][kTeamWarps][kTokenTiles][4][32];
-  std::uint64_t full[C::kTeams][kStages];
-  std::uint64_t empty[C::kTeams][kStages];
-  Dealing dealing;
-  SkinnyItem run;  // the columns being multiplied
-};
-
-/// A place in a ring and the parity of its barriers there.
-template <int kStages>
-struct RingPlace {
-  int stage = 0;
-  std::uint32_t parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
-/// Shares of a stripe are whole stages, one after the other, the last ones perhaps shorter. A sum
-/// is made of the sums of shares, added in their order, whether a team makes them all or one each.
-__device__ __forceinline__ int share_blocks(int col_blocks) {
-  const int stages = (col_blocks + kStageBlocks - 1) / kStageBlocks;
-  return (stages + kShares - 1) / kShares * kStageBlocks;
-}
-
-/// Goes over the stripes of one team: whole ones, then the few that teams share, in every run of
-/// stripes with the same columns.
-template <int kTeams>
-struct Walk {
-  int team;
-  int group;  // of columns
-  int stripe;
-  int whole_end;  // stripes before this one are taken whole
-  int run_end;
-  int end;  // of the block, counted through all groups
-
-  __device__ __forceinline__ Walk(int own, int begin, int block_end, int row_blocks)
-      : team(own), group(begin / row_blocks), end(block_end) {
-    enter(begin - group * row_blocks, row_blocks);
-  }
-  __device__ __forceinline__ bool in_run() const { return stripe < run_end; }
-  __device__ __forceinline__ bool whole() const { return stripe < whole_end; }
-  __device__ __forceinline__ void advance() {
-    if (!whole()) {
-      ++stripe;
-    } else if ((stripe += kTeams) >= whole_end) {
-      stripe = whole_end;
-    }
-  }
-  __device__ __forceinline__ bool next_run(int row_blocks) {
-    if ((group + 1) * row_blocks >= end) return false;
-    ++group;
-    enter(0, row_blocks);
-    return true;
-  }
-
- private:
-  __device__ __forceinline__ void enter(int first, int row_blocks) {
-    run_end = min(row_blocks, end - group * row_blocks);
-    const int left = (run_end - first) % kTeams;
-    whole_end = left < kShares ? run_end - left : run_end;
-    stripe = min(first + team, whole_end);
-  }
-};
-
-/// The copies of one team, by one thread: what its warps will want, in that order.
-template <class C>
-class Feed {
- public:
-  using Memory = Shared<C>;
-
-  __device__ __forceinline__ Feed(const Product& p, Memory& shared, const Walk<C::kTeams>& walk)
-      : p_(p),
-        shared_(shared),
-        walk_(walk),
-        row_blocks_(static_cast<int>(p.weights.row_blocks())),
-        col_blocks_(static_cast<int>(p.weights.col_blocks())) {
-    enter_run();
-    enter_stripe();
-  }
-
-  __device__ __forceinline__ bool has_more() const { return more_; }
-
-  /// The next stage's copy, if its place is free.
-  __device__ __forceinline__ bool load() {
-    if (!ptx::mbarrier_test_wait(shared_.empty[walk_.team][place_.stage], place_.parity ^ 1)) {
-      return false;
-    }
-    const int blocks = min(kStageBlocks, end_ - block_);
-    std::uint64_t& full = shared_.full[walk_.team][place_.stage];
-    ptx::mbarrier_arrive_expect_tx(full, blocks * kMxfp4BlockBytes);
-    ptx::bulk_load(shared_.rings[walk_.team][place_.stage],
-                   p_.weights.data + (first_block_ + block_) * kMxfp4BlockBytes,
-                   blocks * kMxfp4BlockBytes, full);
-    place_.advance();
-    block_ += kStageBlocks;
-    if (block_ >= end_) {
-      walk_.advance();
-      enter_run();
-      enter_stripe();
-    }
-    return true;
-  }
-
- private:
-  __device__ __forceinline__ int share_begin() const {
-    return walk_.team * share_blocks(col_blocks_);
-  }
-  __device__ __forceinline__ bool has_share() const {
-    return walk_.team < kShares && share_begin() < col_blocks_;
-  }
-  __device__ __forceinline__ bool has_stripe() const {
-    return walk_.in_run() && (walk_.whole() || has_share());
-  }
-  /// Goes on to a run in which this team has a stripe.
-  __device__ __forceinline__ void enter_run() {
-    while (more_ && !has_stripe()) more_ = walk_.next_run(row_blocks_);
-  }
-  __device__ __forceinline__ void enter_stripe() {
-    if (!more_) return;
-    while (p_.groups.num_experts > 0 && shared_.dealing.group_end[expert_] <= walk_.group) {
-      ++expert_;
-    }
-    const bool whole = walk_.whole();
-    block_ = whole ? 0 : share_begin();
-    end_ = whole ? col_blocks_ : min(col_blocks_, block_ + share_blocks(col_blocks_));
-    first_block_ = std::int64_t{expert_ * row_blocks_ + walk_.stripe} * col_blocks_;
-  }
-
-  const Product& p_;
-  Memory& shared_;
-  Walk<C::kTeams> walk_;
-  const int row_blocks_;
-  const int col_blocks_;
-  RingPlace<Memory::kStages> place_;
-  bool more_ = true;
-  int expert_ = 0;
-  int block_ = 0, end_ = 0;       // the stage's first, and the last stage's end
-  std::int64_t first_block_ = 0;  // of the stripe
-};
 
 /// With two tiles there are as many sums as weights: those are scaled.
 __device__ __forceinline__ void add_products(const uint4& steps, std::uint32_t factors,
@@ -218,7 +51,7 @@ template <int kTiles>
 __device__ __forceinline__ void multiply(std::uint32_t words, std::uint32_t scales, int left,
                                          std::uint32_t (&x_row)[kTiles], float (&sums)[kTiles][4]) {
 #pragma unroll
-  for (int i = 0; i < kStageBlocks; ++i) {
+  for (int i = 0; i < kStripeStageBlocks; ++i) {
     if (i > 0 && i >= left) break;
     const uint4 steps = ptx::load_shared_16(words + i * kMxfp4BlockBytes);
     const std::uint32_t factors = ptx::load_shared_4(scales + i * kMxfp4BlockBytes);
@@ -236,7 +69,7 @@ __device__ __forceinline__ void multiply(std::uint32_t words, std::uint32_t scal
 template <class C>
 class Worker {
  public:
-  using Memory = Shared<C>;
+  using Memory = StripeMemory<C>;
 
   __device__ __forceinline__ Worker(const Product& p, const SkinnyLayout& layout, Memory& shared)
       : p_(p), layout_(layout), shared_(shared) {
@@ -248,7 +81,7 @@ class Worker {
 
   /// A run with columns for kTiles of the token tiles.
   template <int kTiles>
-  __device__ __forceinline__ void compute(Walk<C::kTeams>& walk, std::uint32_t x_address) {
+  __device__ __forceinline__ void compute(StripeWalk<C::kTeams>& walk, std::uint32_t x_address) {
     XRows<kTiles> x;
     x.set(layout_, shared_.run, x_address);
     const int share = share_blocks(layout_.col_blocks);
@@ -270,7 +103,7 @@ class Worker {
       if (kTiles == 1) bias = bias_for(walk.stripe);
       float sums[kTiles][4] = {};
       const int first = team() * share;
-      if (team() < kShares) sum_share(first, min(layout_.col_blocks, first + share), x, sums);
+      if (team() < kStripeShares) sum_share(first, min(layout_.col_blocks, first + share), x, sums);
       if (kTiles > 1) bias = bias_for(walk.stripe);
       join(walk.stripe, sums, bias);
     }
@@ -278,8 +111,8 @@ class Worker {
 
  private:
   static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
-  static __device__ __forceinline__ int member() { return threadIdx.x / 32 % kTeamWarps; }
-  static __device__ __forceinline__ int team() { return threadIdx.x / kTeamThreads; }
+  static __device__ __forceinline__ int member() { return threadIdx.x / 32 % kStripeTeamWarps; }
+  static __device__ __forceinline__ int team() { return threadIdx.x / kStripeTeamThreads; }
   static __device__ __forceinline__ int tile_of(int stripe) {
     return stripe * kTilesPerBlock + member();
   }
@@ -304,10 +137,10 @@ class Worker {
     std::uint32_t x_row[kTiles];
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) x_row[n] = x.at(n, first);
-    for (int left = end - first; left > 0; left -= kStageBlocks) {
+    for (int left = end - first; left > 0; left -= kStripeStageBlocks) {
       while (!ptx::mbarrier_try_wait(shared_.full[team()][place_.stage], place_.parity)) {
       }
-      const std::uint32_t stage = place_.stage * kStageBytes;
+      const std::uint32_t stage = place_.stage * kStripeStageBytes;
       multiply(words_ + stage, scales_ + stage, left, x_row, sums);
       __syncwarp();
       if (lane() == 0) ptx::mbarrier_arrive(shared_.empty[team()][place_.stage]);
@@ -338,7 +171,7 @@ class Worker {
     auto& partial = shared_.partial[joined_ % Memory::kPartials];
     if constexpr (Memory::kPartials == 1) ptx::named_barrier_sync(kWorkersBarrier, C::kWorkers);
 #pragma unroll
-    for (int n = 0; n < kTiles && team() < kShares; ++n) {
+    for (int n = 0; n < kTiles && team() < kStripeShares; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) partial[team()][member()][n][i][lane()] = sums[n][i];
     }
@@ -346,7 +179,7 @@ class Worker {
     if (joined_++ % C::kTeams != team()) return;
     float all[kTiles][4] = {};
 #pragma unroll
-    for (int t = 0; t < kShares; ++t) {
+    for (int t = 0; t < kStripeShares; ++t) {
 #pragma unroll
       for (int n = 0; n < kTiles; ++n) {
 #pragma unroll
@@ -367,14 +200,14 @@ class Worker {
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     stripe_kernel(const __grid_constant__ Product p, const __grid_constant__ SkinnyLayout layout) {
-  using Memory = Shared<C>;
+  using Memory = StripeMemory<C>;
   extern __shared__ __align__(128) std::uint8_t shared_bytes[];
   Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
   const int thread = static_cast<int>(threadIdx.x);
   if (thread < C::kTeams * Memory::kStages) {
     const int team = thread / Memory::kStages, stage = thread % Memory::kStages;
     ptx::mbarrier_init(shared.full[team][stage], 1);
-    ptx::mbarrier_init(shared.empty[team][stage], kTeamWarps);
+    ptx::mbarrier_init(shared.empty[team][stage], kStripeTeamWarps);
     ptx::fence_mbarrier_init();
   }
   const bool grouped = p.groups.num_experts > 0;
@@ -397,7 +230,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (thread >= C::kWorkers) {
     const int team = thread - C::kWorkers;
     if (team < C::kTeams && begin < end) {
-      Feed<C> feed(p, shared, Walk<C::kTeams>(team, begin, end, row_blocks));
+      StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks));
       while (feed.has_more()) {
         if (!feed.load()) ptx::nanosleep(kPollNanoseconds);
       }
@@ -412,7 +245,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (begin >= end) return;
   std::uint8_t* const x_shared = shared_bytes + sizeof(Memory);
   const std::uint32_t x_address = ptx::shared_address(x_shared);
-  Walk<C::kTeams> walk(thread / kTeamThreads, begin, end, row_blocks);
+  StripeWalk<C::kTeams> walk(thread / kStripeTeamThreads, begin, end, row_blocks);
   Worker<C> worker(p, layout, shared);
   do {
     const SkinnyItem run = locate(p, layout, shared.dealing, walk.group);
@@ -432,7 +265,7 @@ template <class C>
 std::size_t shared_for(const Product& p) {
   const SkinnyLayout layout = skinny_layout(p, C::kTokenTiles);
   const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
-  return sizeof(Shared<C>) + static_cast<std::size_t>(columns * layout.x_row_bytes);
+  return sizeof(StripeMemory<C>) + static_cast<std::size_t>(columns * layout.x_row_bytes);
 }
 
 /// At most; the device knows how many there are.
@@ -464,11 +297,11 @@ void launch_stripes(const Product& p, int num_sms, const Launch& how) {
 bool stripes_take(const Product& product) {
   if (product.weights.format != WeightFormat::mxfp4) return false;
   cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, stripe_kernel<Config<1>>) != cudaSuccess) {
+  if (cudaFuncGetAttributes(&attributes, stripe_kernel<StripeConfig<1>>) != cudaSuccess) {
     cudaGetLastError();  // it must not surface at the next call
     return false;
   }
-  return shared_for<Config<1>>(product) <= most_shared_bytes();
+  return shared_for<StripeConfig<1>>(product) <= most_shared_bytes();
 }
 
 bool stripes_are_many(const Product& product, int num_sms) {
@@ -478,9 +311,9 @@ bool stripes_are_many(const Product& product, int num_sms) {
 void stripe_product(const Product& product, std::int64_t most_columns, int num_sms,
                     const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
-  const bool two = most_columns > 8 && shared_for<Config<2>>(product) <= most_shared_bytes();
-  two ? launch_stripes<Config<2>>(product, num_sms, how)
-      : launch_stripes<Config<1>>(product, num_sms, how);
+  const bool two = most_columns > 8 && shared_for<StripeConfig<2>>(product) <= most_shared_bytes();
+  two ? launch_stripes<StripeConfig<2>>(product, num_sms, how)
+      : launch_stripes<StripeConfig<1>>(product, num_sms, how);
 }
 
 }  // namespace gauntlet::kernels::cuda

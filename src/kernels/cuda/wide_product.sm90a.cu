@@ -9,6 +9,7 @@
 #include "core/cuda/tensor_map.h"
 #include "kernels/cuda/decode_fp4.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ring_place.cuh"
 #include "kernels/cuda/wide_epilogue.cuh"
 #include "kernels/cuda/wide_product.h"
 #include "kernels/cuda/wide_schedule.h"
@@ -63,20 +64,6 @@ struct Shared {
   std::uint64_t full[C::kStages];
   std::uint64_t empty[C::kStages];
   std::int32_t first_slot[kMaxExperts + 1];
-};
-
-/// A place in the ring and the parity of its barriers there.
-template <int kStages>
-struct RingPlace {
-  int stage = 0;
-  std::uint32_t parity = 0;
-
-  __device__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
 };
 
 __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t parity) {
