@@ -13,6 +13,16 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
 status=0
+# One test of each kernel: under these tools the longer ones take many minutes.
+checked='SkinnyProductOnGpu.*float64:PackOnGpu.*:RowsOnGpu.*:RouterOnGpu.chooses*:SampleOnGpu.a_mask*:SampleOnGpu.ties*'
+checked+=':RopeKvOnGpu.*:DecodeAttentionOnGpu.*sink*:RopeDecodeAttentionOnGpu.takes_one*:PrefillAttentionOnGpu.*sink*'
+checked+=':NaiveAttentionOnGpu.takes*:WideProductOnGpu.*epilogue*:PlainProductOnGpu.products*:UnfusedOnGpu.*'
+for tool in memcheck racecheck initcheck; do
+  echo "gpu-check: kernels under $tool"
+  compute-sanitizer --tool $tool --error-exitcode 9 "$build/tests/kernels_test" --gtest_brief=1 \
+    --gtest_filter="$checked" || status=1
+done
+
 for program in core_test kernels_test engine_test lab_test whole_test; do
   echo "gpu-check: $program"
   "$build/tests/$program" --gtest_brief=1 --gtest_filter='*gpu*:*Gpu*:*Cuda*:*Cublas*:*Nvml*:*cuda*' \
@@ -20,16 +30,6 @@ for program in core_test kernels_test engine_test lab_test whole_test; do
 done
 echo "gpu-check: the engine by PTX for sm_80 alone"
 CUDA_FORCE_PTX_JIT=1 "$build/tests/engine_test" --gtest_brief=1 --gtest_filter='CudaGoldenOnGpu.choices*' || status=1
-
-# One test of each kernel: under these tools the longer ones take many minutes.
-checked='SkinnyProductOnGpu.*:PackOnGpu.*:RowsOnGpu.*:RouterOnGpu.*:SampleOnGpu.a_mask*:RopeKvOnGpu.*'
-checked+=':DecodeAttentionOnGpu.*sink*:PrefillAttentionOnGpu.*sink*:NaiveAttentionOnGpu.takes*:WideProductOnGpu.*epilogue*'
-checked+=':PlainProductOnGpu.products*:UnfusedOnGpu.*'
-for tool in memcheck racecheck initcheck; do
-  echo "gpu-check: kernels under $tool"
-  compute-sanitizer --tool $tool --error-exitcode 9 "$build/tests/kernels_test" --gtest_brief=1 \
-    --gtest_filter="$checked" || status=1
-done
 
 echo "gpu-check: the engine at the 20b shape"
 bench() { "$build/gauntlet" bench --weights random --shape gpt-oss-20b --format json "$@"; }
