@@ -52,7 +52,7 @@ __device__ __forceinline__ Choice choose(const Work& work, std::int64_t token, b
     }
     const float logit = from_sortable(best);
     if (r == 0) largest = logit;
-    const float weight = __expf(logit - largest);
+    const float weight = expf(logit - largest);
     sum += weight;
     if (lane == r) own = {at, weight};
   }

@@ -277,7 +277,7 @@ struct Exchange {
     return sum;
   }
   __device__ __forceinline__ float norm_scale(const Router& work, int token) const {
-    return rsqrtf(sum(token, kExperts) / static_cast<float>(work.hidden) + work.epsilon);
+    return 1.0f / sqrtf(sum(token, kExperts) / static_cast<float>(work.hidden) + work.epsilon);
   }
 
  private:

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kNormThreads, kFours > 4 ? 2 : 1024 / kNormThr
                kept[k].w * kept[k].w;
   }
   const float sum = block_sum<kNormThreads>(squares, partial);
-  const float scale = rsqrtf(sum / static_cast<float>(work.hidden) + work.epsilon);
+  const float scale = 1.0f / sqrtf(sum / static_cast<float>(work.hidden) + work.epsilon);
   auto* out = reinterpret_cast<uint2*>(work.out + out_row * work.out_stride);
 #pragma unroll
   for (int k = 0; k < kFours; ++k) {
