@@ -18,7 +18,7 @@ constexpr int kStripeStageBytes = kStripeStageBlocks * kMxfp4BlockBytes;
 template <int kTiles>
 struct StripeConfig {
   static constexpr int kTokenTiles = kTiles;
-  static constexpr int kTeams = kTiles == 1 ? 7 : 5;
+  static constexpr int kTeams = kTiles == 1 ? 6 : 5;
   static constexpr int kWorkers = kTeams * kStripeTeamThreads;
   static constexpr int kThreads = kWorkers + 32;  // the last warp copies
   static_assert(kTeams >= kStripeShares);
@@ -28,7 +28,7 @@ struct StripeConfig {
 template <class C>
 struct StripeMemory {
   static constexpr int kTokenTiles = C::kTokenTiles;
-  static constexpr int kStages = 3;
+  static constexpr int kStages = kTokenTiles == 1 ? 4 : 3;  // as many as leave room for x
   /// Two save a barrier; of two token tiles they would take a stage's room.
   static constexpr int kPartials = kTokenTiles == 1 ? 2 : 1;
   alignas(128) std::uint8_t rings[C::kTeams][kStages][kStripeStageBytes];
@@ -106,15 +106,14 @@ class StripeFeed {
   __device__ __forceinline__ bool has_more() const { return more_; }
 
   /// The next stage's copy, if its place is free.
-  __device__ __forceinline__ bool load() {
-    if (!ptx::mbarrier_test_wait(shared_.empty[walk_.team][place_.stage], place_.parity ^ 1)) {
-      return false;
-    }
+  __device__ __forceinline__ void try_load() {
+    std::uint64_t& empty = shared_.empty[walk_.team][place_.stage];
+    if (!ptx::mbarrier_try_wait(empty, place_.parity ^ 1, kPollNanoseconds)) return;
     const int blocks = min(kStripeStageBlocks, end_ - block_);
     std::uint64_t& full = shared_.full[walk_.team][place_.stage];
     ptx::mbarrier_arrive_expect_tx(full, blocks * kMxfp4BlockBytes);
     ptx::bulk_load(shared_.rings[walk_.team][place_.stage],
-                   p_.weights.data + (first_block_ + block_) * kMxfp4BlockBytes,
+                   p_.weights.data + std::int64_t{first_block_ + block_} * kMxfp4BlockBytes,
                    blocks * kMxfp4BlockBytes, full);
     place_.advance();
     block_ += kStripeStageBlocks;
@@ -123,10 +122,12 @@ class StripeFeed {
       enter_run();
       enter_stripe();
     }
-    return true;
   }
 
  private:
+  /// Far less than a stage takes to be multiplied: a warp copies for several teams.
+  static constexpr std::uint32_t kPollNanoseconds = 64;
+
   __device__ __forceinline__ int share_begin() const {
     return walk_.team * share_blocks(col_blocks_);
   }
@@ -148,7 +149,7 @@ class StripeFeed {
     const bool whole = walk_.whole();
     block_ = whole ? 0 : share_begin();
     end_ = whole ? col_blocks_ : min(col_blocks_, block_ + share_blocks(col_blocks_));
-    first_block_ = std::int64_t{expert_ * row_blocks_ + walk_.stripe} * col_blocks_;
+    first_block_ = (expert_ * row_blocks_ + walk_.stripe) * col_blocks_;
   }
 
   const Product& p_;
@@ -159,8 +160,8 @@ class StripeFeed {
   RingPlace<Memory::kStages> place_;
   bool more_ = true;
   int expert_ = 0;
-  int block_ = 0, end_ = 0;       // the stage's first, and the last stage's end
-  std::int64_t first_block_ = 0;  // of the stripe
+  int block_ = 0, end_ = 0;  // the stage's first, and the last stage's end
+  int first_block_ = 0;      // of the stripe
 };
 
 }  // namespace gauntlet::kernels::cuda

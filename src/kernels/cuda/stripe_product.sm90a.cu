@@ -15,7 +15,6 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/named_barrier.cuh"
-#include "ptx/nanosleep.cuh"
 #include "ptx/shared_load.cuh"
 
 namespace gauntlet::kernels::cuda {
@@ -23,8 +22,6 @@ namespace {
 
 constexpr int kWorkersBarrier = 1;
 constexpr std::int64_t kManyStripesPerSm = 4;
-/// Far less than a stage takes to be multiplied.
-constexpr unsigned kPollNanoseconds = 64;
 
 /// With two tiles there are as many sums as weights: those are scaled.
 __device__ __forceinline__ void add_products(const uint4& steps, std::uint32_t factors,
@@ -231,9 +228,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int team = thread - C::kWorkers;
     if (team < C::kTeams && begin < end) {
       StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks));
-      while (feed.has_more()) {
-        if (!feed.load()) ptx::nanosleep(kPollNanoseconds);
-      }
+      while (feed.has_more()) feed.try_load();
     }
     if (!grouped || p.groups.dealt == Dealt::earlier) ptx::grid_dependency_wait();
     return;
