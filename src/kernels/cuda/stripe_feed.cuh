@@ -93,12 +93,13 @@ class StripeFeed {
   using Memory = StripeMemory<C>;
 
   __device__ __forceinline__ StripeFeed(const Product& p, Memory& shared,
-                                        const StripeWalk<C::kTeams>& walk)
+                                        const StripeWalk<C::kTeams>& walk, bool has_team)
       : p_(p),
         shared_(shared),
         walk_(walk),
         row_blocks_(static_cast<int>(p.weights.row_blocks())),
-        col_blocks_(static_cast<int>(p.weights.col_blocks())) {
+        col_blocks_(static_cast<int>(p.weights.col_blocks())),
+        more_(has_team) {
     enter_run();
     enter_stripe();
   }
@@ -158,7 +159,7 @@ class StripeFeed {
   const int row_blocks_;
   const int col_blocks_;
   RingPlace<Memory::kStages> place_;
-  bool more_ = true;
+  bool more_;
   int expert_ = 0;
   int block_ = 0, end_ = 0;  // the stage's first, and the last stage's end
   int first_block_ = 0;      // of the stripe

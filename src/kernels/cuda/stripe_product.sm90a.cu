@@ -225,10 +225,15 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
 
   if (thread >= C::kWorkers) {
+    // A lane copies for a team, one lane at a time.
     const int team = thread - C::kWorkers;
-    if (team < C::kTeams && begin < end) {
-      StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks));
-      while (feed.has_more()) feed.try_load();
+    StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks),
+                       team < C::kTeams && begin < end);
+    while (__any_sync(0xFFFFFFFF, feed.has_more())) {
+      for (int lane = 0; lane < C::kTeams; ++lane) {
+        if (lane == team && feed.has_more()) feed.try_load();
+        __syncwarp();
+      }
     }
     if (!grouped || p.groups.dealt == Dealt::earlier) ptx::grid_dependency_wait();
     return;
