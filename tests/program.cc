@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 
 namespace gauntlet::tests {
 
@@ -53,6 +54,16 @@ Program::~Program() {
 void Program::kill_now() { kill(pid_, SIGKILL); }
 
 void Program::terminate() { kill(pid_, SIGTERM); }
+
+void Program::interrupt() { kill(pid_, SIGINT); }
+
+bool Program::handles_interrupts() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string name, value; status >> name && std::getline(status, value);) {
+    if (name == "SigCgt:") return (std::stoull(value, nullptr, 16) >> (SIGINT - 1) & 1) != 0;
+  }
+  return false;
+}
 
 std::string Program::printed() const { return read_text(output_ / "out"); }
 

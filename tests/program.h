@@ -42,6 +42,10 @@ class Program {
   void kill_now();
   /// Asks it to end (SIGTERM).
   void terminate();
+  /// As the keyboard does (SIGINT).
+  void interrupt();
+  /// False as long as an interrupt would just end it.
+  bool handles_interrupts() const;
   /// What it has printed so far.
   std::string printed() const;
   Outcome wait();
