@@ -49,7 +49,7 @@ GPU = {
                  "--prompt-tokens", "lognormal:512,0.8,4096", "--output-tokens",
                  "lognormal:128,0.8,1024", "--slo", "ttft=1,tpot=0.05"],
         "figure": "goodput", "better": "higher"},
-    "server": {"streams": 256, "prompt": 1024, "output": 1024, "requests": 384, "context": 1536,
+    "server": {"streams": 256, "prompt": 1024, "output": 1024, "requests": 512, "context": 1536,
                "vocab": "200000"},
 }
 

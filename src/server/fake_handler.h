@@ -17,11 +17,15 @@ class FakeHandler final : public Handler {
   std::shared_ptr<Reply> handle(const HttpRequest& request) override {
     if (request.target == "/hang") return std::make_shared<Hanging>(num_abandoned, Begins::once);
     if (request.target == "/never") return std::make_shared<Hanging>(num_abandoned, Begins::never);
-    if (request.target == "/block") let_go.acquire();
+    if (request.target == "/block") {
+      blocks.release();
+      let_go.acquire();
+    }
     if (request.target == "/throw") throw std::runtime_error("a fault");
     return make_reply({}, request.method + " " + request.target + " " + request.body);
   }
   std::atomic<int> num_abandoned{0};
+  std::counting_semaphore<> blocks{0};  // given by each that waits to be let go
   std::binary_semaphore let_go{0};
 
  private:
