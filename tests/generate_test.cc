@@ -170,11 +170,7 @@ TEST(GenerateCommand, stops_with_what_it_has_when_interrupted) {
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   Program program(argv);
   // While it loads, it has nothing to stop with.
-<<<<<<< HEAD
-  for (int i = 0; i < 3000 && !program.handles_interrupts(); ++i) {
-=======
   for (int i = 0; i < 6000 && !program.handles_interrupts(); ++i) {
->>>>>>> docs
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   program.interrupt();

@@ -105,24 +105,6 @@ TEST_F(HttpServerTest, tells_even_a_client_that_keeps_sending_what_was_wrong) {
 
 TEST_F(HttpServerTest, bounds_what_all_bodies_take_together) {
   start({.all_bodies_bytes = 1000});
-<<<<<<< HEAD
-  const std::string most =
-      "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n" + std::string(800, 'a');
-  Client one(port_), other(port_);
-  one.send(most);
-  other.send(most);
-  // Whichever the server reads first is kept, and that is not for its clients to say.
-  pollfd answers[] = {{.fd = one.handle(), .events = POLLIN, .revents = 0},
-                      {.fd = other.handle(), .events = POLLIN, .revents = 0}};
-  ASSERT_EQ(::poll(answers, 2, 20000), 1);
-  Client& refused = answers[0].revents != 0 ? one : other;
-  Client& kept = answers[0].revents != 0 ? other : one;
-  const std::string answer = refused.read_all();
-  EXPECT_THAT(answer, HasSubstr("HTTP/1.1 503"));
-  EXPECT_THAT(answer, HasSubstr("Retry-After"));
-  kept.send(std::string(100, 'a'));
-  EXPECT_THAT(kept.read_until("aaaa"), HasSubstr("200 OK"));
-=======
   Client holds(port_);
   holds.send("POST /block HTTP/1.1\r\nHost: x\r\nContent-Length: 800\r\n\r\n" +
              std::string(800, 'a'));
@@ -138,10 +120,8 @@ TEST_F(HttpServerTest, bounds_what_all_bodies_take_together) {
   EXPECT_THAT(answer, HasSubstr("Retry-After"));
   handler_.let_go.release();
   EXPECT_THAT(holds.read_until("aaaa"), HasSubstr("200 OK"));
->>>>>>> docs
   Client after(port_);
-  after.send("POST /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 900\r\n\r\n" +
-             std::string(900, 'b'));
+  after.send(more);
   EXPECT_THAT(after.read_all(), HasSubstr("200 OK"));
 }
 
