@@ -23,10 +23,10 @@ class BodyBudget {
     [[nodiscard]] bool grow_to(std::uint64_t bytes) {
       if (bytes <= bytes_) return true;
       const std::uint64_t more = bytes - bytes_;
-      if (budget_.used_bytes_.fetch_add(more) + more > budget_.limit_bytes_) {
-        budget_.used_bytes_.fetch_sub(more);
-        return false;
-      }
+      std::uint64_t used = budget_.used_bytes_.load();
+      do {
+        if (more > budget_.limit_bytes_ - used) return false;
+      } while (!budget_.used_bytes_.compare_exchange_weak(used, used + more));
       bytes_ = bytes;
       return true;
     }
