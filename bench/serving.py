@@ -141,7 +141,8 @@ def compare(gauntlet, settings, name, rounds):
 
 
 def serve_streams(gauntlet, settings):
-    """Output tokens per second of a closed loop through HTTP, client included."""
+    """Output tokens per second of a closed loop through HTTP, client included: while the load is
+    on, and over whole waves of requests."""
     what = settings["server"]
     streams = str(what["streams"])
     arguments = ["--concurrency", streams, "--requests", str(what["requests"]), "--warmup", streams,
@@ -151,7 +152,7 @@ def serve_streams(gauntlet, settings):
         arguments += ["--vocab", what["vocab"]]
     with Server(gauntlet, settings["model"] + ["--max-sequences", streams]) as server:
         point = load(gauntlet, server.url, arguments)["points"][0]
-    return (point["steady"] or point)["output_tokens_per_s"]["value"]
+    return tuple(part["output_tokens_per_s"]["value"] for part in (point["steady"] or point, point))
 
 
 def bench_streams(gauntlet, settings):
@@ -173,23 +174,26 @@ def bench_streams(gauntlet, settings):
 def compare_with_bench(gauntlet, settings, rounds):
     """Through HTTP and bare, in turns."""
     what = settings["server"]
-    served, decode, bare = [], [], []
+    steady, served, decode, bare = [], [], [], []
     for index in range(rounds):
         for side in ("http", "bare") if index % 2 == 0 else ("bare", "http"):
             if side == "http":
-                served.append(serve_streams(gauntlet, settings))
+                one_steady, one_served = serve_streams(gauntlet, settings)
+                steady.append(one_steady)
+                served.append(one_served)
             else:
                 one_decode, one_bare = bench_streams(gauntlet, settings)
                 decode.append(one_decode)
                 bare.append(one_bare)
         print(f"server           {what['streams']} streams of {what['prompt']} + {what['output']}: "
-              f"{served[-1]:.0f} output tok/s through HTTP; closed loop without HTTP {bare[-1]:.0f}; "
+              f"{steady[-1]:.0f} output tok/s through HTTP; over whole waves {served[-1]:.0f}, "
+              f"without HTTP {bare[-1]:.0f}; "
               f"decode at batch {what['streams']} {decode[-1]:.0f}", flush=True)
-    of_decode = student([a / b for a, b in zip(served, decode)])
+    of_decode = student([a / b for a, b in zip(steady, decode)])
     of_bare = student([a / b for a, b in zip(served, bare)])
     print(f"server           {interval_text(of_decode)} of decode alone, {interval_text(of_bare)} of "
           f"the closed loop without HTTP", flush=True)
-    return {"served": served, "decode": decode, "bare": bare, "of_decode": of_decode,
+    return {"steady": steady, "served": served, "decode": decode, "bare": bare, "of_decode": of_decode,
             "of_bare": of_bare}
 
 

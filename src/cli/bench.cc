@@ -182,18 +182,21 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
 /// The bare service, without HTTP. Prompts are distinct, so that its prefix cache has nothing.
 Expected<void> measure_loop(engine::Executor& executor, const Options& options, Report& report) {
   constexpr int kRepetitions = 3;
+  constexpr double kEnoughSeconds = 20;  // measured: long loops are not repeated
   const engine::ClosedLoop& loop = *options.loop;
   const std::atomic<bool>& interrupted = watch_signals({SIGINT});
   ProgressLine line;
   std::vector<double> speeds;
-  for (int i = 0; i < kRepetitions; ++i) {
+  double measured_s = 0;
+  for (int i = 0; i < kRepetitions && measured_s < kEnoughSeconds; ++i) {
     if (interrupted.load()) return Error{"interrupted", ErrorKind::check_failed};
     const auto rate = engine::run_closed_loop(
         executor, {.max_queue = loop.requests}, loop, [&](std::int64_t done) {
-          line.show(fmt::format("closed loop: {} of {} requests, repetition {} of {}", done,
-                                loop.requests, i + 1, kRepetitions));
+          line.show(fmt::format("closed loop: {} of {} requests, repetition {}", done,
+                                loop.streams + loop.requests, i + 1));
         });
     if (!rate) return rate.error();
+    measured_s += rate->seconds;
     speeds.push_back(rate->tokens_per_s);
   }
   report.loops.push_back({.activations = executor.plan().activations(),

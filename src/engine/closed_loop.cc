@@ -14,7 +14,7 @@
 namespace gauntlet::engine {
 namespace {
 
-/// Requests that follow each other, and how far they were at two moments.
+/// Requests that follow each other, and what came of those that count.
 class Streams {
  public:
   Streams(Service& service, const ClosedLoop& loop, std::int64_t vocab)
@@ -22,28 +22,23 @@ class Streams {
 
   /// Between steps.
   Expected<void> start_next() {
-    ++num_started_;
-    last_start_ = now();
+    const bool counts = num_started_ >= loop_.streams;
+    if (num_started_++ == loop_.streams) first_start_s_ = now_s();
     ServiceRequest request{.max_tokens = loop_.output_tokens,
                            .end_of_sequence = EndOfSequence::ignored};
     for (std::int64_t i = 0; i < loop_.prompt_tokens; ++i) request.prompt.push_back(random_token());
     RequestEvents events;
-    events.on_token = [this](const TokenEvent&) {
-      ++num_tokens_;
+    events.on_token = [this, counts](const TokenEvent&) {
+      num_tokens_ += counts;
       return Verdict::go_on;
     };
     events.on_finish = [this](const FinishEvent& event) {
       ++num_ended_;
+      last_end_s_ = now_s();
       if (event.reason != FinishReason::length) fault_ = event.error;
     };
     const auto id = service_.submit(std::move(request), std::move(events));
     return id ? Expected<void>() : id.error();
-  }
-
-  void step() {
-    const bool is_first_wave = num_ended_ == 0;
-    service_.step();
-    if (is_first_wave && num_ended_ > 0) first_end_ = now();
   }
 
   std::int64_t num_ended() const { return num_ended_; }
@@ -51,21 +46,15 @@ class Streams {
   const std::optional<std::string>& fault() const { return fault_; }
 
   ClosedLoopRate rate() const {
-    ClosedLoopRate rate{.seconds = last_start_.at_s - first_end_.at_s,
-                        .tokens = last_start_.tokens - first_end_.tokens};
+    ClosedLoopRate rate{.seconds = last_end_s_ - first_start_s_, .tokens = num_tokens_};
     if (rate.seconds > 0) rate.tokens_per_s = static_cast<double>(rate.tokens) / rate.seconds;
     return rate;
   }
 
  private:
-  struct Moment {
-    double at_s = 0;
-    std::int64_t tokens = 0;
-  };
-
-  Moment now() const {
+  static double now_s() {
     const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return {.at_s = std::chrono::duration<double>(since).count(), .tokens = num_tokens_};
+    return std::chrono::duration<double>(since).count();
   }
   std::int32_t random_token() {
     constexpr std::uint64_t kSeed = 0x7F4A7C15C2B2AE3D;
@@ -80,8 +69,8 @@ class Streams {
   std::int64_t num_started_ = 0;
   std::int64_t num_ended_ = 0;
   std::int64_t num_tokens_ = 0;
-  Moment first_end_;
-  Moment last_start_;
+  double first_start_s_ = 0;
+  double last_end_s_ = 0;
   std::optional<std::string> fault_;
 };
 
@@ -104,10 +93,10 @@ Expected<ClosedLoop> ClosedLoop::parse(const std::string& text) {
                         .prompt_tokens = numbers[1],
                         .output_tokens = numbers[2],
                         .requests = numbers[3]};
-  if (loop.requests < 2 * loop.streams) {
-    return Error{fmt::format("a closed loop of {} streams needs {} requests or more: those that "
-                             "begin while others end are what is measured",
-                             loop.streams, 2 * loop.streams),
+  if (loop.requests < loop.streams) {
+    return Error{fmt::format("a closed loop of {} streams needs {} requests or more: a whole wave "
+                             "of them is the least that can be measured",
+                             loop.streams, loop.streams),
                  ErrorKind::wrong_use};
   }
   return loop;
@@ -125,11 +114,12 @@ Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConf
   config.max_step_tokens = executor.max_batch_tokens();
   Service service(executor, {.scheduler = config});
   Streams streams(service, loop, executor.config().vocab);
-  for (std::int64_t ended = 0; ended < loop.requests;) {
-    while (streams.num_under_way() < std::min(loop.streams, loop.requests - ended)) {
+  const std::int64_t requests = loop.streams + loop.requests;
+  for (std::int64_t ended = 0; ended < requests;) {
+    while (streams.num_under_way() < std::min(loop.streams, requests - ended)) {
       if (auto started = streams.start_next(); !started) return started.error();
     }
-    streams.step();
+    service.step();
     if (streams.fault()) return Error{"a request failed: " + *streams.fault()};
     if (streams.num_ended() == ended) continue;
     ended = streams.num_ended();

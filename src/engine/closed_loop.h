@@ -13,7 +13,7 @@ struct ClosedLoop {
   std::int64_t streams = 16;
   std::int64_t prompt_tokens = 32;
   std::int64_t output_tokens = 256;
-  std::int64_t requests = 48;  // at least as many as streams
+  std::int64_t requests = 48;  // measured: they follow one of each stream that is not
 
   /// "STREAMS:PROMPT:OUTPUT:REQUESTS".
   static Expected<ClosedLoop> parse(const std::string& text);
@@ -21,8 +21,10 @@ struct ClosedLoop {
   std::int64_t positions() const;
 };
 
+/// Streams of equal length go in waves: prompts of all, then answers of all. Whole waves are
+/// counted, from the first measured request's start to the last one's end, as a client would.
 struct ClosedLoopRate {
-  double seconds = 0;  // from the first answer's end to the last request's start: the load is on
+  double seconds = 0;
   std::int64_t tokens = 0;
   double tokens_per_s = 0;
 };

@@ -57,20 +57,4 @@ __device__ __forceinline__ bool mbarrier_try_wait_cluster(std::uint64_t& barrier
   return done != 0;
 }
 
-/// The same, but suspended for no longer than about so many nanoseconds.
-__device__ __forceinline__ bool mbarrier_try_wait(std::uint64_t& barrier, std::uint32_t parity,
-                                                  std::uint32_t most_nanoseconds) {
-  std::uint32_t done;
-  asm volatile(
-      "{\n"
-      "  .reg .pred ended;\n"
-      "  mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2, %3;\n"
-      "  selp.u32 %0, 1, 0, ended;\n"
-      "}\n"
-      : "=r"(done)
-      : "r"(shared_address(&barrier)), "r"(parity), "r"(most_nanoseconds)
-      : "memory");
-  return done != 0;
-}
-
 }  // namespace gauntlet::ptx

@@ -13,13 +13,16 @@ namespace gauntlet::kernels::cuda {
 constexpr std::uint32_t kScaleUpPair = 0x5F805F80u;  // 2^64 in bf16, twice
 constexpr float kUnscale = 0x1p-64f;
 
-/// By so many threads, several loads of each under way.
+/// By so many threads, several loads of each under way. Warps stay whole: lanes past the end repeat
+/// the last piece.
 template <int kThreads>
 __device__ __forceinline__ void stage_scaled_x(const Product& p, const SkinnyLayout& layout,
                                                const SkinnyItem& item, std::uint8_t* x) {
-  const int pieces = layout.col_blocks * (kBlockCols * 2 / 16);
+  const int pieces = layout.col_blocks * (kBlockCols * 2 / 16), all = item.num_columns * pieces;
+  const int lane = threadIdx.x % 32;
 #pragma unroll 2
-  for (int i = threadIdx.x; i < item.num_columns * pieces; i += kThreads) {
+  for (int first = static_cast<int>(threadIdx.x) - lane; first < all; first += kThreads) {
+    const int i = min(first + lane, all - 1);
     const int column = i / pieces, piece = i % pieces;
     const int slot = item.first_column + column;
     const std::int64_t row = p.groups.slot_token != nullptr ? p.groups.slot_token[slot] : slot;

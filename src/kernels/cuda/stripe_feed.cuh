@@ -20,7 +20,11 @@ struct StripeConfig {
   static constexpr int kTokenTiles = kTiles;
   static constexpr int kTeams = kTiles == 1 ? 6 : 5;
   static constexpr int kWorkers = kTeams * kStripeTeamThreads;
-  static constexpr int kThreads = kWorkers + 32;  // the last warp copies
+  /// Warps that copy, a lane for a team. Five would leave those that multiply two tiles too few
+  /// registers.
+  static constexpr int kCopiers = kTiles == 1 ? 6 : 4;
+  static constexpr int kTeamsPerCopier = (kTeams + kCopiers - 1) / kCopiers;
+  static constexpr int kThreads = kWorkers + kCopiers * 32;
   static_assert(kTeams >= kStripeShares);
 };
 
@@ -93,23 +97,23 @@ class StripeFeed {
   using Memory = StripeMemory<C>;
 
   __device__ __forceinline__ StripeFeed(const Product& p, Memory& shared,
-                                        const StripeWalk<C::kTeams>& walk, bool has_team)
+                                        const StripeWalk<C::kTeams>& walk)
       : p_(p),
         shared_(shared),
         walk_(walk),
         row_blocks_(static_cast<int>(p.weights.row_blocks())),
-        col_blocks_(static_cast<int>(p.weights.col_blocks())),
-        more_(has_team) {
+        col_blocks_(static_cast<int>(p.weights.col_blocks())) {
     enter_run();
     enter_stripe();
   }
 
   __device__ __forceinline__ bool has_more() const { return more_; }
 
-  /// The next stage's copy, if its place is free.
-  __device__ __forceinline__ void try_load() {
+  /// The next stage's copy, once its place is free.
+  __device__ __forceinline__ void load() {
     std::uint64_t& empty = shared_.empty[walk_.team][place_.stage];
-    if (!ptx::mbarrier_try_wait(empty, place_.parity ^ 1, kPollNanoseconds)) return;
+    while (!ptx::mbarrier_try_wait(empty, place_.parity ^ 1)) {
+    }
     const int blocks = min(kStripeStageBlocks, end_ - block_);
     std::uint64_t& full = shared_.full[walk_.team][place_.stage];
     ptx::mbarrier_arrive_expect_tx(full, blocks * kMxfp4BlockBytes);
@@ -126,9 +130,6 @@ class StripeFeed {
   }
 
  private:
-  /// Far less than a stage takes to be multiplied: a warp copies for several teams.
-  static constexpr std::uint32_t kPollNanoseconds = 64;
-
   __device__ __forceinline__ int share_begin() const {
     return walk_.team * share_blocks(col_blocks_);
   }
@@ -159,7 +160,7 @@ class StripeFeed {
   const int row_blocks_;
   const int col_blocks_;
   RingPlace<Memory::kStages> place_;
-  bool more_;
+  bool more_ = true;
   int expert_ = 0;
   int block_ = 0, end_ = 0;  // the stage's first, and the last stage's end
   int first_block_ = 0;      // of the stripe

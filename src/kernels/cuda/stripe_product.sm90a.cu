@@ -1,6 +1,7 @@
 // MXFP4 products of few tokens are bound by instructions, so the warps that multiply do nothing
-// else: one warp copies stripes of 64 rows into rings. A team of four warps, each with a tile of
-// its rows, takes a stripe of its own while there are enough for all; the last few all teams share.
+// else: another copies stripes of 64 rows into their ring. A team of four warps, each with a tile
+// of its rows, takes a stripe of its own while there are enough for all; the last few all teams
+// share.
 #include <algorithm>
 
 #include "kernels/cuda/decode_fp4.cuh"
@@ -139,8 +140,7 @@ class Worker {
       }
       const std::uint32_t stage = place_.stage * kStripeStageBytes;
       multiply(words_ + stage, scales_ + stage, left, x_row, sums);
-      __syncwarp();
-      if (lane() == 0) ptx::mbarrier_arrive(shared_.empty[team()][place_.stage]);
+      ptx::mbarrier_arrive(shared_.empty[team()][place_.stage]);  // a lane for what it read
       place_.advance();
     }
   }
@@ -165,7 +165,7 @@ class Worker {
   /// All teams' shares of a stripe; another team finishes each time.
   template <int kTiles>
   __device__ __forceinline__ void join(int stripe, const float (&sums)[kTiles][4], RowPair bias) {
-    auto& partial = shared_.partial[joined_ % Memory::kPartials];
+    auto& partial = shared_.partial[stripe % Memory::kPartials];
     if constexpr (Memory::kPartials == 1) ptx::named_barrier_sync(kWorkersBarrier, C::kWorkers);
 #pragma unroll
     for (int n = 0; n < kTiles && team() < kStripeShares; ++n) {
@@ -173,7 +173,7 @@ class Worker {
       for (int i = 0; i < 4; ++i) partial[team()][member()][n][i][lane()] = sums[n][i];
     }
     ptx::named_barrier_sync(kWorkersBarrier, C::kWorkers);
-    if (joined_++ % C::kTeams != team()) return;
+    if (stripe % C::kTeams != team()) return;
     float all[kTiles][4] = {};
 #pragma unroll
     for (int t = 0; t < kStripeShares; ++t) {
@@ -191,7 +191,6 @@ class Worker {
   Memory& shared_;
   std::uint32_t words_, scales_;  // this lane's first, in the ring's first stage
   RingPlace<Memory::kStages> place_;
-  int joined_ = 0;
 };
 
 template <class C>
@@ -204,7 +203,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (thread < C::kTeams * Memory::kStages) {
     const int team = thread / Memory::kStages, stage = thread % Memory::kStages;
     ptx::mbarrier_init(shared.full[team][stage], 1);
-    ptx::mbarrier_init(shared.empty[team][stage], kStripeTeamWarps);
+    ptx::mbarrier_init(shared.empty[team][stage], kStripeTeamThreads);
     ptx::fence_mbarrier_init();
   }
   const bool grouped = p.groups.num_experts > 0;
@@ -225,15 +224,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
 
   if (thread >= C::kWorkers) {
-    // A lane copies for a team, one lane at a time.
-    const int team = thread - C::kWorkers;
-    StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks),
-                       team < C::kTeams && begin < end);
-    while (__any_sync(0xFFFFFFFF, feed.has_more())) {
-      for (int lane = 0; lane < C::kTeams; ++lane) {
-        if (lane == team && feed.has_more()) feed.try_load();
-        __syncwarp();
-      }
+    const int lane = thread % 32, copier = (thread - C::kWorkers) / 32;
+    const int team = C::kTeamsPerCopier == 1 ? copier : copier + lane * C::kCopiers;
+    if (lane < C::kTeamsPerCopier && team < C::kTeams && begin < end) {
+      StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks));
+      while (feed.has_more()) feed.load();
     }
     if (!grouped || p.groups.dealt == Dealt::earlier) ptx::grid_dependency_wait();
     return;
