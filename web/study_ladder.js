@@ -10,8 +10,7 @@ function rung(layer, speeds, gains) {
     el("b", {}, layerName(layer)),
     el("small", {}, layer.options.length ? plainWords(layer.options.join(", ")) : layer.title),
   );
-  if (layer.absent) return el("li", {class: "rung absent"}, what, el("div", {class: "why"}, layer.absent));
-  if (layer.gap) return el("li", {class: "rung absent"}, what, el("div", {class: "why gap-note"}, layer.gap));
+  if (layer.gap) return el("li", {class: "rung missing"}, what, el("div", {class: "why gap-note"}, layer.gap));
   const dots = decodes(layer).map((figure, i) => ({
     at: speeds.at(figure.tok_s.median),
     text: format.significant(figure.tok_s.median),

@@ -97,7 +97,6 @@ void print_summary(const json& results, const fs::path& folder) {
                             estimate_text(figure.at("tok_s"), ""),
                             figure.at("batch").get<std::int64_t>());
     }
-    if (!layer.at("absent").get<std::string>().empty()) speeds = "none on this backend";
     if (layer.contains("serving")) {
       speeds = fmt::format("{:.0f} served, {:.0f} before",
                            layer.at("serving").at("after").at("tok_s").get<double>(),

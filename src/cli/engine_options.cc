@@ -18,6 +18,7 @@ using engine::ExpertWeightsKind;
 using engine::Fusion;
 using engine::HeadKind;
 using engine::KvType;
+using engine::Stages;
 using kernels::cpu::SimdLevel;
 
 constexpr const char* kDefaultModel = "gauntlet-tiny";
@@ -148,6 +149,10 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
   add_choice<Fusion>(command, "--fusion", options.fusion,
                      {{"fused", Fusion::fused}, {"op-by-op", Fusion::op_by_op}},
                      "operations joined to few passes or kernels, or one each (default: fused)");
+  add_choice<Stages>(command, "--stages", options.stages,
+                     {{"overlapped", Stages::overlapped}, {"apart", Stages::apart}},
+                     "on CPUs: threads go on as soon as what they need is there, or wait for each "
+                     "other after every stage (default: overlapped)");
   command
       .add_option("--chunk", arguments.chunk,
                   "tokens of one step (default: 512 on CPUs, 8192 on a GPU)")

@@ -113,6 +113,19 @@ TEST_F(Invariance, fusing_does_not_change_a_bit) {
                    "op by op with int8");
 }
 
+TEST_F(Invariance, overlapping_stages_do_not_change_a_bit) {
+  for (const Activations activations : {Activations::f32, Activations::int8}) {
+    const auto apart = run_alone(*make({.activations = activations, .stages = Stages::apart}), 64);
+    for (const int threads : {1, 2, 3, 4}) {
+      const auto executor = make({.threads = threads, .activations = activations});
+      for (const std::int64_t chunk : {1, 3, 50}) {
+        expect_same_bits(apart, run_in_company(*executor, chunk),
+                         std::to_string(threads) + " threads, chunk " + std::to_string(chunk));
+      }
+    }
+  }
+}
+
 TEST_F(Invariance, a_fork_continues_as_its_parent_would) {
   const auto executor = make({});
   const auto alone = run_alone(*executor, 64);

@@ -43,6 +43,7 @@ Expected<Plan> resolve(const EngineOptions& options) {
   if (!level) return level.error();
   Plan plan{.simd = *level,
             .fusion = options.fusion,
+            .stages = options.fusion == Fusion::fused ? options.stages : Stages::apart,
             .attention = options.attention,
             .expert_weights = options.experts};
   if (options.kv == KvType::fp8) {
@@ -194,7 +195,9 @@ std::vector<std::string> Plan::describe() const {
                   simd_name),
       fmt::format("attention: {}, {}", attention == AttentionKind::flash ? "flash" : "naive",
                   simd_name),
-      fmt::format("layers: {}", name_of(fusion)),
+      fmt::format("layers: {}, {}", name_of(fusion),
+                  stages == Stages::overlapped ? "stages of few tokens overlap"
+                                               : "a barrier after each stage"),
       fmt::format("head: {}", describe_head(*this)),
       fmt::format("kv: {}, paged", name_of(kv)),
   };

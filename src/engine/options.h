@@ -14,6 +14,9 @@ namespace gauntlet::engine {
 
 enum class Activations { f32, int8, automatic };
 enum class Fusion { fused, op_by_op };
+/// Whether a CPU's thread goes on as soon as what it needs itself is there, or when all have ended
+/// a stage.
+enum class Stages { overlapped, apart };
 enum class AttentionKind { flash, naive };
 enum class ExpertWeightsKind { mxfp4, dequantised };
 /// Whether a greedy token is found among a few exact logits, which bounds single out, or among all.
@@ -53,6 +56,7 @@ struct EngineOptions {
   int threads = 0;                              // 0: one per CPU this process may use
   Activations activations = Activations::f32;
   Fusion fusion = Fusion::fused;
+  Stages stages = Stages::overlapped;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind experts = ExpertWeightsKind::mxfp4;
   HeadKind head = HeadKind::screened;
@@ -104,6 +108,7 @@ struct Plan {
   kernels::cpu::Precision dense = kernels::cpu::Precision::f32;
   kernels::cpu::Precision experts = kernels::cpu::Precision::f32;
   Fusion fusion = Fusion::fused;
+  Stages stages = Stages::overlapped;
   AttentionKind attention = AttentionKind::flash;
   ExpertWeightsKind expert_weights = ExpertWeightsKind::mxfp4;
   HeadKind head = HeadKind::full;

@@ -52,7 +52,7 @@ PacedCell serve_pace(Rank rank) { return {"serve", rank, kServeWeight, kServeS};
 void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes, int layer) {
   const std::string name = fmt::format("layer {}, {}", layer, ladder.layers[layer].name);
   TruthTest truth{.layer = layer, .before = {}};
-  if (layer > 0 && ladder.allowed_percent(layer) == 0) truth.before = layer_before(ladder, layer);
+  if (layer > 0 && ladder.allowed_percent(layer) == 0) truth.before = layer - 1;
   cells.push_back({keys::verify(layer),
                    name + ": verifying",
                    {"verify", Rank::layers, 0, kVerifyS + sizes.stack_seconds},
@@ -66,7 +66,7 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
                      return measure_energy(bench, sizes, layer);
                    }});
   if (layer == 0) return;
-  const Sides sides{ladder.up_to(layer_before(ladder, layer)), ladder.up_to(layer)};
+  const Sides sides{ladder.up_to(layer - 1), ladder.up_to(layer)};
   const std::string title = name + ": in turns with the layer before";
   if (ladder.stage_of(layer) == Stage::engine) {
     cells.push_back({keys::layer(layer), title,
@@ -189,12 +189,6 @@ void add_sweeps(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& siz
 
 }  // namespace
 
-int layer_before(const Ladder& ladder, int layer) {
-  int before = layer - 1;
-  while (before > 0 && !ladder.layers[before].absent.empty()) --before;
-  return before;
-}
-
 std::vector<OptionIds> precision_points(const Ladder& ladder) {
   const auto lossy = std::ranges::find_if(ladder.options, &Option::is_lossy);
   if (lossy == ladder.options.end()) return {};
@@ -212,7 +206,7 @@ std::vector<OptionIds> precision_points(const Ladder& ladder) {
 std::vector<Cell> plan_cells(const Ladder& ladder, const Sizes& sizes, lab::ProfileLevel profile) {
   std::vector<Cell> cells;
   for (int layer = 0; layer < std::ssize(ladder.layers); ++layer) {
-    if (ladder.layers[layer].absent.empty()) add_layer(cells, ladder, sizes, layer);
+    add_layer(cells, ladder, sizes, layer);
   }
   add_total(cells, ladder, sizes);
   add_without(cells, ladder, sizes);

@@ -43,9 +43,6 @@ inline constexpr const char* kTime = "time";
 inline constexpr const char* kCounters = "counters";
 }  // namespace keys
 
-/// The layer that a layer is compared with: the last below it that has options, or the baseline.
-int layer_before(const Ladder& ladder, int layer);
-
 /// The points of the precision sweep: which of the lossy layer's options are on.
 std::vector<OptionIds> precision_points(const Ladder& ladder);
 

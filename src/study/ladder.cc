@@ -12,13 +12,13 @@ using engine::KvType;
 
 std::vector<Layer> layer_names() {
   return {
-      {"baseline", "op by op, naive attention, dequantised weights, static batch", ""},
-      {"basics", "what costs nothing but asking", ""},
-      {"memory", "how weights and caches are read", ""},
-      {"pipelining", "operations that meet in registers instead of memory", ""},
-      {"concurrency", "work that overlaps", ""},
-      {"precision", "fewer bits", ""},
-      {"serving", "many requests at once", ""},
+      {"baseline", "op by op, naive attention, dequantised weights, static batch"},
+      {"basics", "what costs nothing but asking"},
+      {"memory", "how weights and caches are read"},
+      {"pipelining", "operations that meet in registers instead of memory"},
+      {"concurrency", "work that overlaps"},
+      {"precision", "fewer bits"},
+      {"serving", "many requests at once"},
   };
 }
 
@@ -69,12 +69,11 @@ Ladder cpu_ladder() {
                             .threads = 1,
                             .activations = engine::Activations::f32,
                             .fusion = engine::Fusion::op_by_op,
+                            .stages = engine::Stages::apart,
                             .attention = engine::AttentionKind::naive,
                             .experts = ExpertWeightsKind::dequantised,
                             .head = engine::HeadKind::full,
                             .kv = KvType::f32};
-  ladder.layers[4].absent =
-      "a step is one fork of the threads: there are no launches to hide and no copies to overlap";
   ladder.options = {
       {.id = "threads",
        .title = "one pinned thread per CPU",
@@ -101,6 +100,11 @@ Ladder cpu_ladder() {
        .layer = 3,
        .targets = {"ch01:sync_every_call"},
        .switch_on = [](Stack& s) { s.engine.fusion = engine::Fusion::fused; }},
+      {.id = "overlapped_stages",
+       .title = "threads go on as soon as what they need is there",
+       .layer = 4,
+       .targets = {"ch01:sync_every_call"},
+       .switch_on = [](Stack& s) { s.engine.stages = engine::Stages::overlapped; }},
       {.id = "mxfp4_experts",
        .title = "4-bit experts multiplied as they are",
        .layer = 5,

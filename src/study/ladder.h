@@ -40,7 +40,6 @@ struct Option {
 struct Layer {
   std::string name;
   std::string title;
-  std::string absent;  // why this backend has no option here; empty: it has
 };
 
 struct Ladder {

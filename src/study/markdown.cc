@@ -136,7 +136,6 @@ std::string layers(const json& results) {
   std::string out = "## Layers\n\n" + render(table) + energy_note(results) + "\n";
   for (const json& layer : results.at("layers")) {
     std::string note;
-    if (!text(layer.at("absent")).empty()) note = "not measured: " + text(layer.at("absent"));
     if (layer.contains("gap")) note = "gap: " + text(layer.at("gap"));
     const json verification = layer.value("verification", json());
     if (is_measured(verification))

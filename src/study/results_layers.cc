@@ -92,19 +92,11 @@ json verification(const StudyFacts& facts, const Journal& journal, int layer) {
                                  own.at("perplexity").get<double>(),
                                  own.at("scored_tokens").get<std::int64_t>())}};
   }
-  const json before = journal.at(keys::verify(layer_before(facts.ladder, layer)));
+  const json before = journal.at(keys::verify(layer - 1));
   if (!is_measured(before)) return nullptr;
   const double allowed = facts.ladder.allowed_percent(layer);
   return allowed > 0 ? verify_by_perplexity(before, own, allowed)
                      : verify_by_tokens(facts, before, own);
-}
-
-/// The next measured duel in which this layer is the side that is improved on.
-json duel_above(const StudyFacts& facts, const Journal& journal, int layer) {
-  for (int above = layer + 1; above < std::ssize(facts.ladder.layers); ++above) {
-    if (facts.ladder.layers[above].absent.empty()) return journal.at(keys::layer(above));
-  }
-  return nullptr;
 }
 
 void add_engine_figures(const json& duel, SideOf side, json& entry) {
@@ -136,19 +128,18 @@ json layer_to_json(const StudyFacts& facts, const Journal& journal, int layer) {
   json entry = {{"index", layer},
                 {"name", ladder.layers[layer].name},
                 {"title", ladder.layers[layer].title},
-                {"absent", ladder.layers[layer].absent},
                 {"options", json::array()},
                 {"targets", json::array()}};
   for (const Option* option : ladder.options_of(layer)) {
     entry["options"].push_back(option->id);
     for (const std::string& target : option->targets) entry["targets"].push_back(target);
   }
-  if (!ladder.layers[layer].absent.empty()) return entry;
   entry["stage"] = ladder.stage_of(layer) == Stage::engine ? "engine" : "serving";
   entry["verification"] = verification(facts, journal, layer);
   entry["energy"] = journal.at(keys::energy(layer));
   entry["kv_bytes_per_position"] = kv_bytes(facts.model, ladder.stack(ladder.up_to(layer)));
-  const json duel = layer == 0 ? duel_above(facts, journal, layer) : journal.at(keys::layer(layer));
+  // The baseline's figures are those of the side that the first layer improves on.
+  const json duel = journal.at(keys::layer(std::max(layer, 1)));
   if (duel.is_object() && duel.contains("gap")) entry["gap"] = duel.at("gap");
   if (!is_measured(duel)) return entry;
   if (layer > 0) entry["gain"] = gains_of(duel.at("bouts"));

@@ -1,11 +1,20 @@
-// Where the threads of a step meet: spinning, since the next phase is microseconds away; after a
-// while asleep, for machines with fewer free CPUs than threads.
+// Where the threads of a step wait for each other: spinning, since the next phase is microseconds
+// away; after a while asleep, for machines with fewer free CPUs than threads.
 #pragma once
 #include <atomic>
 #include <cstdint>
 
 namespace gauntlet::engine {
 
+inline constexpr int kSpins = 2000;
+
+inline void spin_once() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// All threads meet.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int threads) : threads_(threads) {}
@@ -21,18 +30,37 @@ class SpinBarrier {
     }
     for (int spin = 0; spin < kSpins; ++spin) {
       if (round_.load(std::memory_order_acquire) != round) return;
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
+      spin_once();
     }
     round_.wait(round, std::memory_order_acquire);
   }
 
  private:
-  static constexpr int kSpins = 2000;
   const int threads_;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> round_{0};
+};
+
+/// Every thread says once that its part is done; those who need all parts wait, nobody else does.
+class alignas(64) Milestone {
+ public:
+  void arrive(int threads) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) arrived_.notify_all();
+  }
+  void wait(int threads) const {
+    for (int spin = 0; spin < kSpins; ++spin) {
+      if (arrived_.load(std::memory_order_acquire) == threads) return;
+      spin_once();
+    }
+    for (int seen; (seen = arrived_.load(std::memory_order_acquire)) != threads;) {
+      arrived_.wait(seen, std::memory_order_acquire);
+    }
+  }
+  /// While nobody arrives or waits.
+  void reset() { arrived_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int> arrived_{0};
 };
 
 }  // namespace gauntlet::engine

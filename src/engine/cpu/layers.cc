@@ -82,20 +82,22 @@ void Layers::show_routing(std::int64_t layer, int worker) {
 void Layers::place_keys(std::int64_t layer, int worker) {
   const model::ModelConfig& config = machine_.model.config;
   const std::int64_t heads = config.num_heads + config.num_kv_heads;
-  const std::int64_t half = machine_.rope.half();
-  const int group = static_cast<int>(machine_.kv.group_of(layer));
   const Share share = share_of(step_.num_tokens() * heads, 1, worker, machine_.workers);
-  for (std::int64_t i = share.begin; i < share.end; ++i) {
-    const std::int64_t token = i / heads;
-    const std::int64_t head = i % heads;
-    float* row = buffers_.qkv.row(token) + head * config.head_dim;
-    rotate(row, half, buffers_.cos.data() + token * half, buffers_.sin.data() + token * half);
-    if (head < config.num_heads) continue;
-    const std::int64_t position = step_.positions[token];
-    const StepItem& item = step_.items[step_.item_of[token]];
-    machine_.kv.write(layer, item.tables[group][position / kPageTokens], head - config.num_heads,
-                      static_cast<int>(position % kPageTokens), row, row + config.kv_width());
-  }
+  for (std::int64_t i = share.begin; i < share.end; ++i) place_head(layer, i / heads, i % heads);
+}
+
+/// Heads of queries come first, those of keys after them.
+void Layers::place_head(std::int64_t layer, std::int64_t token, std::int64_t head) {
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t half = machine_.rope.half();
+  float* row = buffers_.qkv.row(token) + head * config.head_dim;
+  rotate(row, half, buffers_.cos.data() + token * half, buffers_.sin.data() + token * half);
+  if (head < config.num_heads) return;
+  const std::int64_t position = step_.positions[token];
+  const StepItem& item = step_.items[step_.item_of[token]];
+  const int group = static_cast<int>(machine_.kv.group_of(layer));
+  machine_.kv.write(layer, item.tables[group][position / kPageTokens], head - config.num_heads,
+                    static_cast<int>(position % kPageTokens), row, row + config.kv_width());
 }
 
 void Layers::attend(std::int64_t layer, int worker) {

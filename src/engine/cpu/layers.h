@@ -28,8 +28,20 @@ class Layers {
   void fused_layer(std::int64_t layer, int worker);
   void layer_op_by_op(std::int64_t layer, int worker);
 
+  /// From a layer's input to what its heads attend to, rounded for the next product. Ends with a
+  /// barrier.
+  void fused_attention(std::int64_t layer, const Rows& normed, int worker);
+  /// The same by one worker for some heads from end to end, so that nobody waits for another.
+  void attend_with_own_heads(std::int64_t layer, const Rows& normed, int worker);
+  bool have_own_heads() const;
+  /// With many tokens a barrier costs nothing beside what lies before it.
+  bool overlaps() const {
+    return machine_.plan.stages == Stages::overlapped && step_.num_tokens() <= kRepeatedTokens;
+  }
+
   /// Rotates queries and keys, and writes keys and values to their pages.
   void place_keys(std::int64_t layer, int worker);
+  void place_head(std::int64_t layer, std::int64_t token, std::int64_t head);
   void attend(std::int64_t layer, int worker);
   void attend_rows(std::int64_t layer, const StepItem& item, std::int64_t head,
                    std::int64_t first_row, int num_rows, int worker);

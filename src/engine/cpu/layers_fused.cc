@@ -1,5 +1,6 @@
-// A layer with its operations joined: five barriers, and nothing goes through memory that can stay
-// in a cache.
+// A layer with its operations joined: few barriers, and nothing goes through memory that can stay
+// in a cache. Where stages overlap, a worker takes whole heads from their products to what they
+// attend to, and begins with the experts that are activated while others still work on the next.
 #include "engine/cpu/layers.h"
 #include "engine/cpu/split.h"
 
@@ -24,27 +25,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
     normed.round(kernels, precision_for(layer.qkv), t, 0, normed.stride());
   }
   if (!repeats()) barrier_.wait();
-  share_product({.weights = layer.qkv,
-                 .precision = precision_for(layer.qkv),
-                 .group_end = layer.qkv.num_groups(),
-                 .num_tokens = tokens,
-                 .x = normed.view(),
-                 .bias = layer.qkv_bias.data(),
-                 .out = buffers_.qkv.row(0),
-                 .out_stride = buffers_.qkv.stride()},
-                worker);
-  barrier_.wait();
-  place_keys(index, worker);
-  barrier_.wait();
-  attend(index, worker);
-  barrier_.wait();
-  if (precision_for(layer.o) != Precision::f32) {
-    const Share rows = share_of(tokens, 1, worker, machine_.workers);
-    for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-      buffers_.attended.round(kernels, precision_for(layer.o), t, 0, buffers_.attended.stride());
-    }
-    barrier_.wait();
-  }
+  fused_attention(index, normed, worker);
   share_product({.weights = layer.o,
                  .precision = precision_for(layer.o),
                  .group_end = layer.o.num_groups(),
@@ -74,20 +55,100 @@ void Layers::fused_layer(std::int64_t index, int worker) {
   fused_experts(layer, own.routing, normed, worker);
 }
 
+bool Layers::have_own_heads() const {
+  const model::ModelConfig& config = machine_.model.config;
+  return overlaps() && config.num_kv_heads % machine_.workers == 0 && config.head_dim % kBlock == 0;
+}
+
+void Layers::fused_attention(std::int64_t index, const Rows& normed, int worker) {
+  if (have_own_heads()) {
+    attend_with_own_heads(index, normed, worker);
+    return barrier_.wait();
+  }
+  const PackedLayer& layer = machine_.model.layers[index];
+  const std::int64_t tokens = step_.num_tokens();
+  share_product({.weights = layer.qkv,
+                 .precision = precision_for(layer.qkv),
+                 .group_end = layer.qkv.num_groups(),
+                 .num_tokens = tokens,
+                 .x = normed.view(),
+                 .bias = layer.qkv_bias.data(),
+                 .out = buffers_.qkv.row(0),
+                 .out_stride = buffers_.qkv.stride()},
+                worker);
+  barrier_.wait();
+  place_keys(index, worker);
+  barrier_.wait();
+  attend(index, worker);
+  barrier_.wait();
+  if (precision_for(layer.o) == Precision::f32) return;
+  const Share rows = share_of(tokens, 1, worker, machine_.workers);
+  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+    buffers_.attended.round(machine_.kernels, precision_for(layer.o), t, 0,
+                            buffers_.attended.stride());
+  }
+  barrier_.wait();
+}
+
+void Layers::attend_with_own_heads(std::int64_t index, const Rows& normed, int worker) {
+  const PackedLayer& layer = machine_.model.layers[index];
+  const model::ModelConfig& config = machine_.model.config;
+  const std::int64_t tokens = step_.num_tokens();
+  const std::int64_t per_kv = config.num_heads / config.num_kv_heads;
+  const Share kv = share_of(config.num_kv_heads, 1, worker, machine_.workers);
+  const Share queries{kv.begin * per_kv, kv.end * per_kv};
+  const Share keys{config.num_heads + kv.begin, config.num_heads + kv.end};
+  const Share values{keys.begin + config.num_kv_heads, keys.end + config.num_kv_heads};
+  const std::int64_t groups_per_head = config.head_dim / kernels::cpu::kGroupRows;
+  for (const Share& heads : {queries, keys, values}) {
+    machine_.kernels.product({.weights = layer.qkv,
+                              .precision = precision_for(layer.qkv),
+                              .group_begin = heads.begin * groups_per_head,
+                              .group_end = heads.end * groups_per_head,
+                              .num_tokens = tokens,
+                              .x = normed.view(),
+                              .bias = layer.qkv_bias.data(),
+                              .out = buffers_.qkv.row(0),
+                              .out_stride = buffers_.qkv.stride()});
+  }
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    for (const Share& heads : {queries, keys}) {
+      for (std::int64_t h = heads.begin; h < heads.end; ++h) place_head(index, t, h);
+    }
+  }
+  for (const StepItem& item : step_.items) {
+    const std::int64_t rows = item.num_tokens * per_kv;
+    for (std::int64_t first = 0; first < rows; first += kernels::cpu::kAttentionRows) {
+      const auto count =
+          static_cast<int>(std::min<std::int64_t>(kernels::cpu::kAttentionRows, rows - first));
+      for (std::int64_t h = kv.begin; h < kv.end; ++h) {
+        attend_rows(index, item, h, first, count, worker);
+      }
+    }
+  }
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    buffers_.attended.round(machine_.kernels, precision_for(layer.o), t,
+                            queries.begin * config.head_dim,
+                            (queries.end - queries.begin) * config.head_dim);
+  }
+}
+
 void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, const Rows& normed,
                            int worker) {
   const model::ModelConfig& config = machine_.model.config;
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     if (routing.first_slot[e + 1] > routing.first_slot[e]) {
       fused_gates(layer.experts[e], routing, static_cast<std::int64_t>(e), normed, worker);
+      if (overlaps()) buffers_.activated_experts[e].arrive(machine_.workers);
     }
   }
-  barrier_.wait();
+  if (!overlaps()) barrier_.wait();
   // Experts add to the residual in their order, whichever tokens are there: one order per sum.
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     const std::int64_t first = routing.first_slot[e];
     const std::int64_t count = routing.first_slot[e + 1] - first;
     if (count == 0) continue;
+    if (overlaps()) buffers_.activated_experts[e].wait(machine_.workers);
     const PackedExpert& expert = layer.experts[e];
     share_product({.weights = expert.down,
                    .precision = precision_for(expert.down),
@@ -103,6 +164,9 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
                   worker);
   }
   barrier_.wait();
+  // The next to arrive comes from behind another barrier.
+  if (worker != 0 || !overlaps()) return;
+  for (Milestone& activated : buffers_.activated_experts) activated.reset();
 }
 
 /// This worker's share of one expert's gates and ups, activated and rounded while they are in

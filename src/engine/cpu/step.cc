@@ -31,7 +31,8 @@ Buffers::Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int 
       router(static_cast<std::size_t>(max_tokens * padded_experts(config))),
       chosen(max_tokens * config.experts_per_token),
       chosen_weights(max_tokens * config.experts_per_token),
-      expert_tokens(config.num_layers * config.num_experts) {
+      expert_tokens(config.num_layers * config.num_experts),
+      activated_experts(static_cast<std::size_t>(config.num_experts)) {
   for (int worker = 0; worker < num_workers; ++worker) workers.emplace_back(config);
 }
 

@@ -56,7 +56,8 @@ struct Buffers {
   HostArray<float> router;           // [tokens, experts rounded up to 16]
   std::vector<std::int32_t> chosen;  // [tokens, experts_per_token]
   std::vector<float> chosen_weights;
-  std::vector<std::int64_t> expert_tokens;  // [layers, experts]: of all steps, worker 0's to write
+  std::vector<std::int64_t> expert_tokens;   // [layers, experts]: of all steps, worker 0's to write
+  std::vector<Milestone> activated_experts;  // of this layer, where stages overlap
 
   /// What a worker keeps to itself: small steps are cheaper to repeat than to share.
   struct Private {
