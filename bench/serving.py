@@ -38,6 +38,8 @@ CPU = {
                  "--shared-prefix", "4:1024:80%", "--output-tokens", "16"],
         "figure": "ttft_median", "better": "lower"},
     "server": {"streams": 16, "prompt": 32, "output": 256, "requests": 128, "context": 160},
+    "server_by_eights": {"streams": 16, "prompt": 32, "output": 256, "requests": 128,
+                         "context": 160, "arguments": ["--stream-interval", "8"]},
 }
 SHAPE = ["--backend", "cuda", "--weights", "random", "--shape", "gpt-oss-20b"]
 GPU = {
@@ -140,24 +142,25 @@ def compare(gauntlet, settings, name, rounds):
     return {"figures": figures, "ratios": ratios, "ratio": middle}
 
 
-def serve_streams(gauntlet, settings):
+def serve_streams(gauntlet, settings, name):
     """Output tokens per second of a closed loop through HTTP, client included: while the load is
     on, and over whole waves of requests."""
-    what = settings["server"]
+    what = settings[name]
     streams = str(what["streams"])
     arguments = ["--concurrency", streams, "--requests", str(what["requests"]), "--warmup", streams,
                  "--prompt-tokens", str(what["prompt"]), "--output-tokens", str(what["output"]),
                  "--temperature", "0"]
     if "vocab" in what:
         arguments += ["--vocab", what["vocab"]]
-    with Server(gauntlet, settings["model"] + ["--max-sequences", streams]) as server:
+    with Server(gauntlet, settings["model"] + ["--max-sequences", streams]
+                + what.get("arguments", [])) as server:
         point = load(gauntlet, server.url, arguments)["points"][0]
     return tuple(part["output_tokens_per_s"]["value"] for part in (point["steady"] or point, point))
 
 
-def bench_streams(gauntlet, settings):
+def bench_streams(gauntlet, settings, name):
     """The same without HTTP: the engine's decoding alone, and the closed loop over its service."""
-    what = settings["server"]
+    what = settings[name]
     loop = ":".join(str(what[key]) for key in ("streams", "prompt", "output", "requests"))
     bench = subprocess.run(
         [gauntlet, "bench", *settings["model"], "--batch", str(what["streams"]), "--context",
@@ -171,27 +174,27 @@ def bench_streams(gauntlet, settings):
     return rows["decode"], result["closed_loops"][0]["tok_s"]["median"]
 
 
-def compare_with_bench(gauntlet, settings, rounds):
+def compare_with_bench(gauntlet, settings, name, rounds):
     """Through HTTP and bare, in turns."""
-    what = settings["server"]
+    what = settings[name]
     steady, served, decode, bare = [], [], [], []
     for index in range(rounds):
         for side in ("http", "bare") if index % 2 == 0 else ("bare", "http"):
             if side == "http":
-                one_steady, one_served = serve_streams(gauntlet, settings)
+                one_steady, one_served = serve_streams(gauntlet, settings, name)
                 steady.append(one_steady)
                 served.append(one_served)
             else:
-                one_decode, one_bare = bench_streams(gauntlet, settings)
+                one_decode, one_bare = bench_streams(gauntlet, settings, name)
                 decode.append(one_decode)
                 bare.append(one_bare)
-        print(f"server           {what['streams']} streams of {what['prompt']} + {what['output']}: "
+        print(f"{name:16} {what['streams']} streams of {what['prompt']} + {what['output']}: "
               f"{steady[-1]:.0f} output tok/s through HTTP; over whole waves {served[-1]:.0f}, "
               f"without HTTP {bare[-1]:.0f}; "
               f"decode at batch {what['streams']} {decode[-1]:.0f}", flush=True)
     of_decode = student([a / b for a, b in zip(steady, decode)])
     of_bare = student([a / b for a, b in zip(served, bare)])
-    print(f"server           {interval_text(of_decode)} of decode alone, {interval_text(of_bare)} of "
+    print(f"{name:16} {interval_text(of_decode)} of decode alone, {interval_text(of_bare)} of "
           f"the closed loop without HTTP", flush=True)
     return {"steady": steady, "served": served, "decode": decode, "bare": bare, "of_decode": of_decode,
             "of_bare": of_bare}
@@ -212,8 +215,8 @@ def main():
     for name in chosen:
         if name not in settings or name == "model":
             parser.error(f"no comparison is called {name}")
-        results[name] = (compare_with_bench(options.gauntlet, settings, options.rounds)
-                         if name == "server" else
+        results[name] = (compare_with_bench(options.gauntlet, settings, name, options.rounds)
+                         if name.startswith("server") else
                          compare(options.gauntlet, settings, name, options.rounds))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
