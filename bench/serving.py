@@ -38,8 +38,8 @@ CPU = {
                  "--shared-prefix", "4:1024:80%", "--output-tokens", "16"],
         "figure": "ttft_median", "better": "lower"},
     "server": {"streams": 16, "prompt": 32, "output": 256, "requests": 128, "context": 160},
-    "server_by_eights": {"streams": 16, "prompt": 32, "output": 256, "requests": 128,
-                         "context": 160, "arguments": ["--stream-interval", "8"]},
+    "server_at_once": {"streams": 16, "prompt": 32, "output": 256, "requests": 128,
+                       "context": 160, "arguments": ["--stream-interval", "0"]},
 }
 SHAPE = ["--backend", "cuda", "--weights", "random", "--shape", "gpt-oss-20b"]
 GPU = {

@@ -65,7 +65,7 @@ TEST(AnalyzeCommand, verifies_every_layer_though_it_was_killed_twice_on_the_way)
   const Outcome outcome = run_program(analyze(study, {"--resume"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("report.html"));
-  EXPECT_THAT(outcome.out, HasSubstr("All 6 layers are verified"));
+  EXPECT_THAT(outcome.out, HasSubstr("All 7 layers are verified"));
   EXPECT_THAT(outcome.err, HasSubstr("gauntlet-tiny on ")) << "says what it does and how long";
   const json results = json::parse(read_text(folder / "study/results.json"));
   for (const json& layer : results.at("layers")) {

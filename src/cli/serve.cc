@@ -27,7 +27,6 @@ struct Options {
   server::HttpServerConfig http;
   std::string api_key;
   std::string served_name;
-  int stream_interval = 1;
   engine::SchedulerConfig scheduler{.max_running = 64, .max_queue = 4096};
   std::int64_t kv_tokens = 0;
   bool print_config = false;
@@ -57,7 +56,7 @@ json config_json(const Options& options) {
       {"chunked_prefill", on_off(scheduler.chunking == engine::Chunking::on)},
       {"prefix_cache", on_off(scheduler.prefix_caching == engine::PrefixCaching::on &&
                               options.engine.options.cuda.kv_layout == engine::KvLayout::paged)},
-      {"stream_interval", options.stream_interval},
+      {"stream_interval_s", options.http.stream_interval_s},
       {"activations", engine::name_of(options.engine.options.activations)},
       {"kv_dtype",
        options.engine.options.kv ? engine::name_of(*options.engine.options.kv) : "auto"},
@@ -123,12 +122,9 @@ int serve(Options options) {
   server::ServerMetrics metrics;
   const server::GrammarConstraints constraints(*tokenizer, config);
   const server::GpuSampler gpus;
-  server::Api api({.model = served,
-                   .api_key = options.api_key,
-                   .stream_interval = static_cast<std::size_t>(options.stream_interval),
-                   .constraints = &constraints,
-                   .gpus = &gpus},
-                  service, *tokenizer, metrics);
+  server::Api api(
+      {.model = served, .api_key = options.api_key, .constraints = &constraints, .gpus = &gpus},
+      service, *tokenizer, metrics);
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());
@@ -179,9 +175,9 @@ void add_server_options(CLI::App& command, Options& options) {
   add("--kv-tokens", options.kv_tokens, "positions the cache holds (0: as the backend chooses)",
       "N");
   add("--static-batch", scheduler.fixed_batch, "size with --batching static", "N")->check(counts);
-  add("--stream-interval", options.stream_interval,
-      "tokens of a stream sent together; its first goes at once", "N")
-      ->check(CLI::Range(1, 256));
+  add("--stream-interval", options.http.stream_interval_s,
+      "between two writes of a stream at least: tokens in between go together", "SECONDS")
+      ->check(CLI::Range(0.0, 10.0));
   add("--max-body-bytes", limits.body_bytes, "of a request", "N");
   add("--max-header-bytes", limits.header_bytes, "of a request", "N");
   add("--max-connections", limits.connections, "at once", "N")->check(counts);

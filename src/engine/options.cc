@@ -112,7 +112,7 @@ std::vector<std::string> describe_cuda(const CudaPlan& plan) {
       "dense: bf16 x bf16, " + describe_products(variants, "bulk copies from 17 tokens on"),
       fmt::format("experts: {} x bf16, {}",
                   plan.expert_weights == ExpertWeightsKind::mxfp4 ? "mxfp4" : "bf16",
-                  describe_products(variants, "bulk copies for many tokens")),
+                  describe_products(variants, "bulk copies")),
       fmt::format("attention: {}", plan.attention == AttentionKind::flash ? "flash" : "naive"),
       fmt::format("layers: {}", name_of(plan.fusion)),
       fmt::format("kv: {}, {}", name_of(plan.kv),

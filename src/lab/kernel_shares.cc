@@ -37,7 +37,7 @@ std::string role(const std::vector<Span>& spans, std::size_t i) {
   const std::string before = i > 0 ? spans[i - 1].kernel : "";
   const std::string after = i + 1 < spans.size() ? spans[i + 1].kernel : "";
   const char* what = is(after, {"rotate", "attend"})           ? "qkv"
-                     : is(after, {"greedy", "sample"})         ? "lm_head"
+                     : is(after, {"sample"})                   ? "lm_head"
                      : is(before, {"route", "deal", "gather"}) ? "gate_up"
                      : is(after, {"route"})                    ? "o"
                                                                : "down";

@@ -39,7 +39,7 @@ TEST(KernelShares, tell_products_apart_by_their_neighbours) {
   double at = 0;
   for (const char* name : {"norm_kernel", "skinny_kernel", "rotate_and_store", "attend",
                            "skinny_kernel", "route_and_deal_kernel", "skinny_kernel",
-                           "skinny_kernel", "norm_kernel", "skinny_kernel", "greedy_kernel"}) {
+                           "skinny_kernel", "norm_kernel", "skinny_kernel", "sample_kernel"}) {
     events.push_back(event(kPrefix + name + "<1>(Product)", at, 2));
     at += 2;
   }

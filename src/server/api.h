@@ -26,7 +26,6 @@ struct ApiConfig {
   ServedModel model;
   std::string api_key;  // empty: anyone may ask
   std::size_t max_pending = 1024;
-  std::size_t stream_interval = 1;  // tokens of a stream sent together
   const ConstraintCompiler* constraints = nullptr;  // none: requests for a form are refused
   const GpuSampler* gpus = nullptr;                 // none: no metrics of GPUs
 };

@@ -43,8 +43,7 @@ GenerationPlan plan_for(const ApiConfig& config, AnswerKind kind, std::string id
                    .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
                    .stream_usage = params.stream_usage},
           .delivery = params.delivery,
-          .max_pending = config.max_pending,
-          .stream_interval = config.stream_interval};
+          .max_pending = config.max_pending};
 }
 
 }  // namespace

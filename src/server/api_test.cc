@@ -228,30 +228,6 @@ TEST_F(ApiTest, lets_many_choices_of_one_stream_wait_for_their_reader) {
   EXPECT_EQ(read(*reply).status, 200);
 }
 
-TEST_F(ApiTest, sends_the_first_token_of_a_stream_at_once_and_the_others_together) {
-  Api api({.model = {.name = "tiny", .vocab = config().vocab}, .stream_interval = 4}, service_,
-          engine::tiny_tokenizer(), metrics_);
-  script("a b c d e f g h");
-  const auto reply = api.handle({.id = "together",
-                                 .method = "POST",
-                                 .target = "/v1/completions",
-                                 .body = R"({"prompt": [1, 2], "temperature": 0, "max_tokens": 7,
-                                             "stream": true})"});
-  bool is_woken = false;
-  reply->on_ready([&] { is_woken = true; });
-  std::vector<int> sent;  // events of each piece
-  for (int i = 0; i < 10; ++i) {
-    service_.step();
-    if (!std::exchange(is_woken, false)) continue;
-    const std::string body = reply->take().value_or(Piece{}).body;
-    sent.push_back(0);
-    for (std::size_t at = 0; (at = body.find("data: {", at)) != std::string::npos; ++at) {
-      ++sent.back();
-    }
-  }
-  EXPECT_THAT(sent, testing::ElementsAre(1, 4, 3)) << "the last ones with the answer's end";
-}
-
 TEST_F(ApiTest, wakes_the_reader_of_a_whole_answer_at_its_end) {
   script("a b c d e f g h");
   const auto reply =

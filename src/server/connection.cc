@@ -62,6 +62,10 @@ struct Pulse {
   explicit Pulse(const asio::any_io_executor& executor) : timer(executor) {}
   asio::steady_timer timer;
   bool client_stirred = false;  // it closed, or sent more
+  bool is_ready = true;         // there may be something to take
+  /// Every piece costs system calls and its reader's attention: those that follow one another
+  /// faster than anybody reads wait until now, and go together.
+  Clock::time_point earliest = Clock::time_point::min();
 };
 
 /// When the host at the other end vanishes, data on its way is given up after this long.
@@ -232,7 +236,10 @@ class Connection {
                                                    Clock::time_point deadline) {
     beast::get_lowest_layer(stream_).expires_never();
     while (true) {
-      if (auto piece = reply.take()) co_return piece;
+      if (Clock::now() >= pulse.earliest) {
+        if (auto piece = reply.take()) co_return piece;
+        pulse.is_ready = false;
+      }
       if (pulse.client_stirred && is_gone(socket().native_handle())) co_return std::nullopt;
       const auto now = Clock::now();
       if (now >= deadline) {
@@ -243,8 +250,8 @@ class Connection {
         co_return Piece{.head = head_of(late), .body = to_json(late), .is_last = true};
       }
       // What a client sent ahead hides its end, which then has to be asked for.
-      pulse.timer.expires_at(pulse.client_stirred ? std::min(deadline, now + kPresenceCheck)
-                                                  : deadline);
+      const auto until = pulse.client_stirred ? std::min(deadline, now + kPresenceCheck) : deadline;
+      pulse.timer.expires_at(pulse.is_ready ? std::min(until, pulse.earliest) : until);
       co_await pulse.timer.async_wait(kAwait);
     }
   }
@@ -261,7 +268,12 @@ class Connection {
                                      Line& line) {
     const auto executor = co_await asio::this_coro::executor;
     const auto pulse = std::make_shared<Pulse>(executor);
-    reply.on_ready([executor, pulse] { asio::post(executor, [pulse] { pulse->timer.cancel(); }); });
+    reply.on_ready([executor, pulse] {
+      asio::post(executor, [pulse] {
+        pulse->is_ready = true;
+        pulse->timer.cancel();
+      });
+    });
     watch_client(pulse);
     if (!piece) {
       piece = co_await next_piece(reply, *pulse, Clock::now() + seconds(limits_.first_byte_s));
@@ -275,6 +287,8 @@ class Connection {
           goes_on = manner.keep_alive && manner.version >= 11;
           break;
         }
+        pulse->is_ready = true;
+        pulse->earliest = Clock::now() + seconds(context_.config.stream_interval_s);
         piece = co_await next_piece(reply, *pulse, Clock::time_point::max());
       }
     }

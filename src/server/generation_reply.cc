@@ -1,7 +1,6 @@
 #include "server/generation_reply.h"
 
 #include <chrono>
-#include <utility>
 
 namespace gauntlet::server {
 namespace {
@@ -46,7 +45,6 @@ GenerationReply::GenerationReply(engine::Service& service, ServerMetrics& metric
       delivery_(plan.delivery),
       choices_per_prompt_(plan.requests.front().num_choices),
       max_pending_(plan.max_pending * plan.requests.size() * choices_per_prompt_),
-      stream_interval_(plan.stream_interval),
       started_s_(now_s()),
       choices_(plan.requests.size() * choices_per_prompt_),
       writer_(StreamWriter(plan.head, static_cast<int>(choices_.size()))) {
@@ -92,11 +90,9 @@ bool GenerationReply::push(Event event) {
   } else {
     pending_.push_back(std::move(event));
   }
-  const bool is_first = !std::exchange(begun_, true);
-  const bool is_portion = delivery_ == Delivery::streamed
-                              ? is_first || pending_.size() == stream_interval_
-                              : pending_.size() % kWholePortion == 0;
-  const bool is_due = is_portion || is_end || overflowed_;
+  const bool is_due = delivery_ == Delivery::streamed
+                          ? pending_.size() == 1 || overflowed_
+                          : is_end || pending_.size() % kWholePortion == 0;
   if (wake_ && is_due) wake_();
   return !overflowed_;
 }

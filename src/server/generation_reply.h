@@ -21,8 +21,7 @@ struct GenerationPlan {
   Delivery delivery = Delivery::whole;
   std::vector<engine::ServiceRequest> requests;  // one per prompt, each with as many choices
   std::function<std::unique_ptr<ChoiceDecoder>(int choice)> make_decoder;
-  std::size_t max_pending = 1024;   // deltas of a choice that wait for the reader of a stream
-  std::size_t stream_interval = 1;  // deltas of a stream sent together, after the first
+  std::size_t max_pending = 1024;  // deltas of a choice that wait for the reader of a stream
 };
 
 class GenerationReply final : public Reply, public std::enable_shared_from_this<GenerationReply> {
@@ -65,7 +64,6 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   const Delivery delivery_;
   const int choices_per_prompt_;
   const std::size_t max_pending_;
-  const std::size_t stream_interval_;
   const double started_s_;
   std::vector<Choice> choices_;
 
@@ -81,7 +79,6 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   std::function<void()> wake_;
   std::deque<Event> pending_;
   std::optional<double> first_token_s_;
-  bool begun_ = false;
   bool overflowed_ = false;
   bool abandoned_ = false;
 };

@@ -29,6 +29,8 @@ struct HttpServerConfig {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8000;  // 0: any that is free
   int threads = 1;
+  /// Between two pieces of a reply at least: what becomes ready in between goes together.
+  double stream_interval_s = 0.008;
   HttpLimits limits;
   std::string tls_certificate;  // files; both or none
   std::string tls_key;

@@ -19,9 +19,10 @@ using ::testing::HasSubstr;
 
 class HttpServerTest : public ::testing::Test {
  protected:
-  void start(HttpLimits limits = {}, int threads = 2) {
+  void start(HttpLimits limits = {}, int threads = 2, double stream_interval_s = 0) {
     auto server = HttpServer::listen({.port = 0,
                                       .threads = threads,
+                                      .stream_interval_s = stream_interval_s,
                                       .limits = limits,
                                       .log =
                                           [this](std::string_view line) {
@@ -232,6 +233,18 @@ TEST_F(HttpServerTest, abandons_the_reply_of_a_client_that_goes_away) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(handler_.num_abandoned, 1);
+}
+
+TEST_F(HttpServerTest, lets_pieces_of_a_stream_wait_for_those_that_follow_soon) {
+  constexpr double kInterval_s = 0.05;
+  start({}, 2, kInterval_s);
+  Client client(port_);
+  client.send("GET /count HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_THAT(client.read_until("data: 1"), HasSubstr("chunked"));
+  EXPECT_THAT(client.read_until("data: 5"), HasSubstr("data: 5"));
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
+  EXPECT_GE(passed.count(), 4 * kInterval_s) << "between each two of the five";
 }
 
 TEST_F(HttpServerTest, turns_away_connections_beyond_its_limit) {

@@ -58,6 +58,22 @@ json verify_by_choices(const StudyFacts& facts, const json& own, const Agreement
   return entry;
 }
 
+/// Of a layer with the same tokens, too few to say much.
+void add_choices(const json& replayed, json& entry) {
+  const auto wrong = replayed.at("wrong").get<std::string>();
+  entry["verified"] = wrong.empty();
+  for (const char* figure : {"replaced", "experts"}) entry[figure] = replayed.at(figure);
+  entry["choices"] = replayed.at("compared");
+  entry["sentence"] =
+      wrong.empty()
+          ? fmt::format(
+                "{}; as these are few, with the experts of the layer before replayed, too: "
+                "the same {} of {} choices, the others being within a near tie",
+                entry.at("sentence").get<std::string>(),
+                replayed.at("compared").get<std::int64_t>(), replayed.at("of").get<std::int64_t>())
+          : "wrong: with the experts of the layer before replayed, " + wrong;
+}
+
 json verify_by_tokens(const StudyFacts& facts, const json& before, const json& own) {
   const double least_margin = facts.ladder.least_margin;
   const Agreement agreement =
@@ -65,18 +81,21 @@ json verify_by_tokens(const StudyFacts& facts, const json& before, const json& o
   if (!agreement.agrees && own.contains("replayed")) {
     return verify_by_choices(facts, own, agreement);
   }
-  return {{"by", "tokens"},
-          {"verified", agreement.agrees},
-          {"compared", agreement.compared},
-          {"of", agreement.of},
-          {"perplexity", own.value("perplexity", json())},
-          {"sentence",
-           agreement.agrees
-               ? fmt::format("the same {} tokens as the layer before ({} of {} come after a choice "
-                             "within {} of a tie and are not judged)",
-                             agreement.compared, agreement.of - agreement.compared, agreement.of,
-                             least_margin)
-               : "wrong: " + agreement.difference}};
+  json entry = {
+      {"by", "tokens"},
+      {"verified", agreement.agrees},
+      {"compared", agreement.compared},
+      {"of", agreement.of},
+      {"perplexity", own.value("perplexity", json())},
+      {"sentence",
+       agreement.agrees
+           ? fmt::format("the same {} tokens as the layer before ({} of {} come after a choice "
+                         "within {} of a tie and are not judged)",
+                         agreement.compared, agreement.of - agreement.compared, agreement.of,
+                         least_margin)
+           : "wrong: " + agreement.difference}};
+  if (own.contains("replayed")) add_choices(own.at("replayed"), entry);
+  return entry;
 }
 
 json verification(const StudyFacts& facts, const Journal& journal, int layer) {

@@ -122,6 +122,25 @@ TEST_F(Results, say_by_which_check_a_layer_passed) {
                                          HasSubstr("Layer 2 (memory) is not verified, wrong:"))));
 }
 
+TEST_F(Results, judge_a_layer_of_few_tokens_by_its_choices_too) {
+  sample.fill(journal);
+  json own = journal.at(keys::verify(2));
+  own["replayed"] = {{"compared", 5}, {"of", 6},     {"experts", 48},
+                     {"replaced", 3}, {"wrong", ""}, {"where", ""}};
+  ASSERT_TRUE(journal.append(keys::verify(2), own));
+  const json passed = assemble(sample.facts, journal).at("layers")[2].at("verification");
+  EXPECT_TRUE(passed.at("verified").get<bool>());
+  EXPECT_EQ(passed.at("by"), "tokens");
+  EXPECT_EQ(passed.at("choices"), 5);
+  EXPECT_THAT(passed.at("sentence").get<std::string>(), HasSubstr("the same 5 of 6 choices"));
+
+  own["replayed"]["wrong"] = "prompt 2, token 1: not the 4 of the layer before";
+  ASSERT_TRUE(journal.append(keys::verify(2), own));
+  const json failed = assemble(sample.facts, journal).at("layers")[2].at("verification");
+  EXPECT_FALSE(failed.at("verified").get<bool>());
+  EXPECT_THAT(failed.at("sentence").get<std::string>(), HasSubstr("wrong: with the experts"));
+}
+
 TEST_F(Results, name_the_machine_that_was_measured) {
   EXPECT_THAT(render_markdown(assembled()), HasSubstr("sample-model on Sample CPU"));
   SampleStudy on_gpu(engine::Backend::cuda);

@@ -26,15 +26,17 @@ json to_json(const Replay& replay, const std::string& where) {
           {"replaced", replay.replaced}, {"wrong", replay.wrong}, {"where", where}};
 }
 
-/// Where tokens differ at a decided choice: the layer before is run once more, to replay its
-/// experts. Null where they do not differ, or there is nothing to compare with.
+/// Where tokens differ at a decided choice, or few of them came before a near tie: the layer before
+/// is run once more, to replay its experts. Null where that is not needed, there is nothing to
+/// compare with, or it could not tell more: the serving loop goes its own way after a near tie.
 Expected<json> second_look(Workbench& bench, const json& before, const Sizes& sizes,
                            const TruthTest& test, const Texts& own) {
   if (!test.before || !is_measured(before)) return json();
   const Ladder& ladder = bench.ladder();
   const GreedyRun expected = run_from_json(before);
   const Agreement agreement = compare(expected, own, ladder.least_margin);
-  if (agreement.agrees) return json();
+  const bool is_served = ladder.stage_of(test.layer) == Stage::serving;
+  if (agreement.agrees && (is_served || !agreement.is_thin())) return json();
   const Room room = study_room(sizes);
   const auto one_before = bench.executor(ladder.up_to(*test.before), room);
   if (!one_before) return one_before.error();
@@ -43,10 +45,9 @@ Expected<json> second_look(Workbench& bench, const json& before, const Sizes& si
   const OptionIds on = ladder.up_to(test.layer);
   const auto executor = bench.executor(on, room);
   if (!executor) return executor.error();
-  const auto replayed = ladder.stage_of(test.layer) == Stage::serving
-                            ? replay_served(**executor, ladder.stack(on).scheduler, *recording, own,
-                                            ladder.least_margin)
-                            : replay(**executor, *recording, own, ladder.least_margin);
+  const auto replayed = is_served ? replay_served(**executor, ladder.stack(on).scheduler,
+                                                  *recording, own, ladder.least_margin)
+                                  : replay(**executor, *recording, own, ladder.least_margin);
   if (!replayed) return replayed.error();
   return to_json(*replayed, agreement.where);
 }

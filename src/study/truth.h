@@ -1,5 +1,5 @@
 // The cells that say whether a layer is true: greedy tokens beside those of the layer before, a
-// second look where they differ, and perplexity.
+// second look where they differ or few were judged, and perplexity.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

@@ -51,6 +51,16 @@ TEST_F(Truths, of_a_layer_that_differs_are_looked_at_again_and_found_wrong_witho
   EXPECT_EQ(replayed.at("experts"), 2 * inputs) << "a choice per layer and token";
 }
 
+TEST_F(Truths, of_a_layer_that_says_the_same_up_to_early_ties_are_looked_at_again) {
+  json before = truth({.layer = 0, .before = {}});
+  for (auto& margins : before["margins"]) margins[1] = 0;
+  ASSERT_TRUE(journal.append(keys::verify(0), before));
+  const json replayed = truth({.layer = 1, .before = 0}).at("replayed");
+  EXPECT_EQ(replayed.at("wrong"), "");
+  EXPECT_EQ(replayed.at("where"), "");
+  EXPECT_GT(replayed.at("compared"), sizes.verify_prompts) << "more than a token of each prompt";
+}
+
 TEST_F(Truths, of_the_serving_layer_come_from_the_serving_loop) {
   const json served = truth({.layer = 6, .before = {}});
   EXPECT_EQ(std::ssize(served.at("tokens")), 2 * sizes.verify_prompts);

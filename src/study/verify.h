@@ -37,6 +37,9 @@ struct Agreement {
   std::int64_t of = 0;        // tokens in all
   std::string where;          // the first one: "prompt 2, token 5"; empty: none
   std::string difference;     // the same with what differs
+
+  /// Near ties came so early that less than half was judged.
+  bool is_thin() const { return 2 * compared < of; }
 };
 Agreement compare(const GreedyRun& before, const Texts& after, double least_margin);
 
@@ -49,7 +52,8 @@ struct Recording {
 };
 Expected<Recording> record(engine::Executor& executor, Texts prompts, Texts forced);
 
-/// The second look at a stack whose own tokens differ: the recorded experts are replayed.
+/// The second look at a stack whose own tokens differ, or say too little: the recorded experts are
+/// replayed.
 struct Replay {
   std::int64_t compared = 0;  // choices that had to be equal
   std::int64_t of = 0;        // choices in all
