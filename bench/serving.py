@@ -196,8 +196,8 @@ def compare_with_bench(gauntlet, settings, name, rounds):
     of_bare = student([a / b for a, b in zip(served, bare)])
     print(f"{name:16} {interval_text(of_decode)} of decode alone, {interval_text(of_bare)} of "
           f"the closed loop without HTTP", flush=True)
-    return {"steady": steady, "served": served, "decode": decode, "bare": bare, "of_decode": of_decode,
-            "of_bare": of_bare}
+    return {"steady": steady, "served": served, "decode": decode, "bare": bare,
+            "of_decode": of_decode, "of_bare": of_bare}
 
 
 def main():

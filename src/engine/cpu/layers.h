@@ -34,7 +34,7 @@ class Layers {
   /// The same by one worker for some heads from end to end, so that nobody waits for another.
   void attend_with_own_heads(std::int64_t layer, const Rows& normed, int worker);
   bool have_own_heads() const;
-  /// With many tokens a barrier costs nothing beside what lies before it.
+  /// With more tokens it was measured to cost up to 6% (docs/analyze.md).
   bool overlaps() const {
     return machine_.plan.stages == Stages::overlapped && step_.num_tokens() <= kRepeatedTokens;
   }
