@@ -13,16 +13,22 @@ import tempfile
 import time
 import urllib.request
 
+CPU_CONTINUOUS = ["--batching", "continuous", "--max-sequences", "128"]
+CPU_ARRIVALS = ["--sweep", "rate=16..128", "--duration", "10", "--warmup", "8", "--prompt-tokens",
+                "lognormal:128,0.8,1024", "--output-tokens", "lognormal:64,0.8,512", "--slo",
+                "ttft=1,tpot=0.05", "--temperature", "0"]
+
 # A comparison: two servers (off first), one load, one figure of its JSON.
 CPU = {
     "model": [],
+    # Against a static batch of a fixed shape, and against one that computes nothing more for
+    # answers that have ended.
     "batching": {
-        "off": ["--batching", "static", "--static-batch", "8"],
-        "on": ["--batching", "continuous"],
-        "load": ["--sweep", "rate=16..128", "--duration", "10", "--warmup", "8", "--prompt-tokens",
-                 "lognormal:128,0.8,1024", "--output-tokens", "lognormal:64,0.8,512", "--slo",
-                 "ttft=1,tpot=0.05", "--temperature", "0"],
-        "figure": "goodput", "better": "higher"},
+        "off": ["--batching", "static", "--static-batch", "8", "--static-slots", "kept"],
+        "on": CPU_CONTINUOUS, "load": CPU_ARRIVALS, "figure": "goodput", "better": "higher"},
+    "batching_freed": {
+        "off": ["--batching", "static", "--static-batch", "8", "--static-slots", "freed"],
+        "on": CPU_CONTINUOUS, "load": CPU_ARRIVALS, "figure": "goodput", "better": "higher"},
     "chunked_prefill": {
         "off": ["--chunked-prefill", "off", "--max-batch-tokens", "2048"],
         "on": ["--chunked-prefill", "on", "--max-batch-tokens", "256"],

@@ -123,8 +123,7 @@ void add_engine_options(CLI::App& command, EngineArguments& arguments) {
       ->option_text("N");
   using Level = std::optional<SimdLevel>;
   std::vector<std::pair<std::string, Level>> levels;
-  for (const SimdLevel level :
-       {SimdLevel::portable, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16}) {
+  for (const SimdLevel level : kernels::cpu::kSimdLevels) {
     levels.emplace_back(kernels::cpu::name_of(level), level);
   }
   add_choice<Level>(command, "--simd", options.simd, levels,

@@ -53,6 +53,7 @@ json config_json(const Options& options) {
       {"kv_tokens", options.kv_tokens},
       {"batching", scheduler.batching == engine::Batching::continuous ? "continuous" : "static"},
       {"static_batch", scheduler.fixed_batch},
+      {"static_slots", scheduler.fixed_slots == engine::FixedSlots::kept ? "kept" : "freed"},
       {"chunked_prefill", on_off(scheduler.chunking == engine::Chunking::on)},
       {"prefix_cache", on_off(scheduler.prefix_caching == engine::PrefixCaching::on &&
                               options.engine.options.cuda.kv_layout == engine::KvLayout::paged)},
@@ -202,6 +203,11 @@ void add_serve(CLI::App& app, Context& context) {
       *command, "--batching", scheduler.batching,
       {{"continuous", engine::Batching::continuous}, {"static", engine::Batching::fixed}},
       "requests join at every step, or only when a batch is done (default: continuous)");
+  add_choice<engine::FixedSlots>(
+      *command, "--static-slots", scheduler.fixed_slots,
+      {{"freed", engine::FixedSlots::freed}, {"kept", engine::FixedSlots::kept}},
+      "of answers that end before their static batch: computed no more, or on to its end, as in "
+      "batches of a fixed shape (default: freed)");
   add_choice<engine::Chunking>(*command, "--chunked-prefill", scheduler.chunking,
                                {{"on", engine::Chunking::on}, {"off", engine::Chunking::off}},
                                "prompts share steps with decoding (default: on)");

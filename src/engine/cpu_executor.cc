@@ -88,6 +88,7 @@ class CpuExecutor final : public Executor {
     }
     Layers layers(machine_, step, buffers_, barrier_);
     threads_->run([&](int worker) {
+      machine_.kernels.begin_work();
       layers.run(worker);
       for (std::size_t first = 0; first < rows.size(); first += kLogitRows) {
         const std::span<const LogitRow> some(
@@ -105,6 +106,7 @@ class CpuExecutor final : public Executor {
           judge(items, some, results, worker);
         }
       }
+      machine_.kernels.end_work();
     });
     const bool screened = screens(head, rows);
     for (std::size_t r = 0; screened && r < rows.size(); ++r) {

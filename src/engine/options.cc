@@ -65,7 +65,7 @@ Expected<Plan> resolve(const EngineOptions& options) {
   // The byte products need VNNI to keep up with the memory.
   if (*level >= SimdLevel::avx512) plan.head = options.head;
   if (rounded) {
-    plan.dense = *level == SimdLevel::avx512_bf16 ? Precision::bf16 : Precision::f32;
+    plan.dense = *level >= SimdLevel::avx512_bf16 ? Precision::bf16 : Precision::f32;
     plan.experts = options.experts == ExpertWeightsKind::mxfp4 ? Precision::int8 : plan.dense;
   }
   return plan;

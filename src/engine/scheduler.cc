@@ -69,9 +69,7 @@ bool Scheduler::add(Arrival arrival, double now_s) {
   return true;
 }
 
-void Scheduler::remove(RequestId id) {
-  at(id);
-  Request& request = requests_[id];
+void Scheduler::erase(Request& request) {
   if (request.sequence != 0) {
     cache_.close(request.sequence);
     running_.erase(&request);
@@ -79,7 +77,39 @@ void Scheduler::remove(RequestId id) {
     waiting_.erase(&request);
     if (!request.was_admitted) --num_queued_;
   }
-  requests_.erase(id);
+  requests_.erase(request.id);
+}
+
+void Scheduler::remove(RequestId id) {
+  at(id);
+  erase(requests_[id]);
+  free_slots_of_done_batch();
+}
+
+void Scheduler::finish(RequestId id) {
+  const bool keeps =
+      config_.batching == Batching::fixed && config_.fixed_slots == FixedSlots::kept;
+  if (!keeps) return remove(id);
+  check(at(id).sequence != 0 && at(id).left() == 0, "a request that is not done was finished");
+  Request& request = requests_[id];
+  request.is_kept_slot = true;
+  extend_slot(request);
+  free_slots_of_done_batch();
+}
+
+void Scheduler::extend_slot(Request& request) {
+  const std::int64_t most = config_.max_positions > 0
+                                ? std::min(config_.max_positions, capacity())
+                                : capacity();
+  if (std::ssize(request.tokens) >= most) return erase(request);
+  request.tokens.push_back(0);
+}
+
+void Scheduler::free_slots_of_done_batch() {
+  if (config_.fixed_slots == FixedSlots::freed) return;
+  const auto is_kept = [](const Request* request) { return request->is_kept_slot; };
+  if (!std::ranges::all_of(running_, is_kept)) return;
+  while (!running_.empty()) erase(**running_.begin());
 }
 
 void Scheduler::append(RequestId id, std::int32_t token) {
@@ -260,7 +290,13 @@ StepPlan Scheduler::plan(double now_s) {
                          .sequence = request->sequence,
                          .begin = request->computed,
                          .count = count,
-                         .is_last = request->left() == count});
+                         .is_last = request->left() == count,
+                         .is_kept_slot = request->is_kept_slot});
+  }
+  // A slot that had to give its pages back has nothing to compute again.
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    Request& request = **next++;
+    if (request.is_kept_slot) erase(request);
   }
   return plan;
 }
@@ -271,6 +307,7 @@ void Scheduler::complete(const StepPlan& plan) {
     cache_.after_step(request.sequence, request.tokens);
     request.computed = pool_.length(request.sequence);
     if (request.computed >= request.prompt_tokens) request.prompt_done = true;
+    if (request.is_kept_slot && request.left() == 0) extend_slot(request);
   }
 }
 

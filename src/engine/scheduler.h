@@ -22,6 +22,12 @@ enum class Chunking {
   off,  // prompts go first and whole, over steps of their own where one cannot hold them
 };
 
+/// With fixed batches: what becomes of the place of a request that is done before its batch is.
+enum class FixedSlots {
+  freed,  // nothing is computed there any more
+  kept,   // tokens that nobody reads are: the batch keeps its shape, as where shapes are fixed
+};
+
 struct SchedulerConfig {
   Batching batching = Batching::continuous;
   Chunking chunking = Chunking::on;
@@ -29,6 +35,8 @@ struct SchedulerConfig {
   std::int64_t max_step_tokens = 512;
   std::int64_t max_running = 64;
   std::int64_t fixed_batch = 8;
+  FixedSlots fixed_slots = FixedSlots::freed;
+  std::int64_t max_positions = 0;  // that a kept slot grows to; 0: as many as the pool has
   std::int64_t max_queue = 1024;
   double max_wait_s = 0;   // before a request's first step; 0: for ever
   double priority_s = 10;  // the wait that one step of priority outweighs, so that nobody starves
@@ -50,6 +58,7 @@ struct Work {
   std::int64_t begin = 0;
   std::int64_t count = 0;
   bool is_last = false;  // the token after these is not known yet
+  bool is_kept_slot = false;  // its request is done, and nobody reads what comes out
 };
 
 struct StepPlan {
@@ -77,6 +86,9 @@ class Scheduler {
   [[nodiscard]] bool add(Arrival arrival, double now_s);
   /// Ends a request; its pages go back now. Not between plan() and complete().
   void remove(RequestId id);
+  /// The same for one whose last token was just computed, but a fixed batch may keep its slot, under
+  /// the same id, until its other requests are done.
+  void finish(RequestId id);
 
   StepPlan plan(double now_s);
   /// After the step: its positions are committed, or it failed and they are not.
@@ -114,6 +126,7 @@ class Scheduler {
     SequenceId sequence = 0;  // 0: waiting
     bool was_admitted = false;
     bool prompt_done = false;
+    bool is_kept_slot = false;
 
     std::int64_t left() const { return std::ssize(tokens) - computed; }
   };
@@ -140,6 +153,10 @@ class Scheduler {
   /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted.
   std::int64_t reserve(Request& request, std::int64_t count);
   void preempt(Request& request);
+  /// Gives a kept slot its next token, or gives it up where it cannot grow.
+  void extend_slot(Request& request);
+  void free_slots_of_done_batch();
+  void erase(Request& request);
   const Request& at(RequestId id) const;
 
   KvPool& pool_;

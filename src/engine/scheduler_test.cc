@@ -39,6 +39,11 @@ class Machine {
     scheduler.remove(id);
     outputs_.erase(id);
   }
+  void finish(RequestId id) {
+    scheduler.finish(id);
+    outputs_.erase(id);
+    finished.push_back(id);
+  }
   bool is_live(RequestId id) const { return outputs_.contains(id); }
   bool is_idle() const { return outputs_.empty(); }
 
@@ -57,14 +62,14 @@ class Machine {
     EXPECT_LE(scheduler.num_running(), config_.max_running);
     scheduler.complete(plan);
     for (const Work& work : plan.work) {
-      if (!work.is_last || fails) continue;
+      EXPECT_EQ(work.is_kept_slot, !is_live(work.id));
+      if (!work.is_last || work.is_kept_slot || fails) continue;
       const auto known = scheduler.tokens(work.id);
       auto& [next, end] = outputs_.at(work.id);
       EXPECT_EQ(std::ssize(known), next) << "a token was skipped or made twice";
       ++next;
       if (next == end) {
-        cancel(work.id);
-        finished.push_back(work.id);
+        finish(work.id);
       } else {
         scheduler.append(work.id, static_cast<std::int32_t>(known.size()));
       }
@@ -131,6 +136,42 @@ TEST(Scheduler, a_fixed_batch_lets_nobody_join) {
   }
   EXPECT_EQ(machine.finished, (std::vector<RequestId>{1, 2}));
   EXPECT_TRUE(counts(machine.step()).contains(3));
+}
+
+SchedulerConfig kept_slots(std::int64_t batch) {
+  return {.batching = Batching::fixed,
+          .prefix_caching = PrefixCaching::off,
+          .max_step_tokens = 64,
+          .fixed_batch = batch,
+          .fixed_slots = FixedSlots::kept};
+}
+
+TEST(Scheduler, a_kept_slot_is_computed_until_its_batch_is_done) {
+  Machine machine(kept_slots(2));
+  for (RequestId id = 1; id <= 3; ++id) {
+    ASSERT_TRUE(machine.add(id, prompt_of(4), id == 1 ? 2 : 6));
+  }
+  machine.step();
+  for (int i = 1; i < 6; ++i) {
+    EXPECT_EQ(counts(machine.step()), (Counts{{1, 1}, {2, 1}})) << "step " << i;
+  }
+  EXPECT_EQ(machine.finished, (std::vector<RequestId>{1, 2}));
+  EXPECT_EQ(machine.pool.num_sequences(), 0) << "the batch is done";
+  EXPECT_EQ(counts(machine.step()), (Counts{{3, 4}}));
+}
+
+TEST(Scheduler, a_kept_slot_goes_with_a_cancelled_batch_and_where_it_cannot_grow) {
+  SchedulerConfig config = kept_slots(2);
+  config.max_positions = 8;
+  Machine machine(config);
+  ASSERT_TRUE(machine.add(1, prompt_of(4), 1));
+  ASSERT_TRUE(machine.add(2, prompt_of(4), 50));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(counts(machine.step()).contains(1)) << "step " << i;
+  EXPECT_EQ(counts(machine.step()), (Counts{{2, 1}})) << "eight positions are all there are";
+  ASSERT_TRUE(machine.add(3, prompt_of(4), 1));
+  machine.cancel(2);
+  EXPECT_EQ(machine.pool.num_sequences(), 0);
+  EXPECT_EQ(counts(machine.step()), (Counts{{3, 4}}));
 }
 
 TEST(Scheduler, a_higher_priority_goes_first_but_waiting_outweighs_it) {
@@ -287,6 +328,17 @@ INSTANTIATE_TEST_SUITE_P(
             {.prefix_caching = PrefixCaching::off, .max_step_tokens = 32, .max_running = 8}},
         Mix{"unchunked", {.chunking = Chunking::off, .max_step_tokens = 32, .max_running = 8}},
         Mix{"fixed", {.batching = Batching::fixed, .max_step_tokens = 32, .fixed_batch = 4}},
+        Mix{"fixed_with_kept_slots",
+            {.batching = Batching::fixed,
+             .max_step_tokens = 32,
+             .fixed_batch = 4,
+             .fixed_slots = FixedSlots::kept}},
+        Mix{"kept_slots_and_few_pages",
+            {.batching = Batching::fixed,
+             .max_step_tokens = 32,
+             .fixed_batch = 8,
+             .fixed_slots = FixedSlots::kept},
+            {.page_tokens = 4, .window = 10, .full_pages = 20, .sliding_pages = 9}},
         Mix{"crowded", {.max_step_tokens = 5, .max_running = 12}},
         Mix{"impatient",
             {.max_step_tokens = 16, .max_running = 3, .max_queue = 5, .max_wait_s = 9}},

@@ -17,6 +17,7 @@ double steady_now_s() {
 
 SchedulerConfig within(SchedulerConfig config, const Executor& executor) {
   config.max_step_tokens = std::min(config.max_step_tokens, executor.max_batch_tokens());
+  config.max_positions = executor.config().max_positions;
   return config;
 }
 
@@ -147,6 +148,7 @@ bool Service::step() {
   std::int64_t tokens = 0;
   for (const Work& work : plan.work) {
     tokens += work.count;
+    if (work.is_kept_slot) continue;
     Choice& choice = choices_.at(work.id);
     if (!choice.started_s) choice.started_s = now_s_();
   }
@@ -156,8 +158,10 @@ bool Service::step() {
   for (std::size_t i = 0; i < plan.work.size(); ++i) {
     if (!outcomes[i].error.empty()) {
       ++num_failed;
-      end(plan.work[i].id, FinishReason::failed, std::move(outcomes[i].error));
-    } else if (plan.work[i].is_last) {
+      if (!plan.work[i].is_kept_slot) {
+        end(plan.work[i].id, FinishReason::failed, std::move(outcomes[i].error));
+      }
+    } else if (plan.work[i].is_last && !plan.work[i].is_kept_slot) {
       deliver(plan.work[i].id, std::move(outcomes[i].result));
     }
   }
@@ -176,8 +180,13 @@ std::vector<std::uint32_t> Service::allowed(RequestId id) const {
 }
 
 BatchItem Service::item_for(const Work& work) const {
-  const Choice& choice = choices_.at(work.id);
   const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
+  if (work.is_kept_slot) {
+    return {.sequence = work.sequence,
+            .tokens = {tokens.begin(), tokens.end()},
+            .want = Want::token};
+  }
+  const Choice& choice = choices_.at(work.id);
   Want want = Want::nothing;
   if (work.is_last) {
     const std::optional<int> shown = choice.request->top_log_probs;
@@ -328,7 +337,9 @@ void Service::end(RequestId id, FinishReason reason, std::string error) {
   FinishEvent event = last_event(choice, reason, std::move(error));
   if (reason != FinishReason::expired) {
     event.reused_tokens = scheduler_.reused(id);
-    scheduler_.remove(id);
+    const bool is_done = reason == FinishReason::eos || reason == FinishReason::stop ||
+                         reason == FinishReason::length;
+    is_done ? scheduler_.finish(id) : scheduler_.remove(id);
   }
   tell(*choice.events, event);
 }

@@ -51,6 +51,25 @@ TEST_F(Services, stream_tokens_with_log_probabilities_and_an_end) {
   EXPECT_EQ(service.stats().prompt_tokens, 3);
 }
 
+TEST(Service, a_kept_slot_changes_nobodys_tokens_and_is_not_counted_as_output) {
+  FakeExecutor executor{small_config(), 32};
+  Service service{executor,
+                  {.scheduler = {.batching = Batching::fixed, .fixed_slots = FixedSlots::kept}}};
+  Heard brief, lasting;
+  ASSERT_TRUE(service.submit({.prompt = {1, 2, 3}, .max_tokens = 2}, brief.events_to()));
+  ASSERT_TRUE(service.submit({.prompt = {10}, .max_tokens = 6}, lasting.events_to()));
+  while (service.step()) {
+    ASSERT_EQ(service.check_integrity(), "");
+    const bool is_done = lasting.tokens[0].size() == 6;
+    EXPECT_EQ(service.stats().num_running, is_done ? 0 : 2) << "the batch keeps its shape";
+  }
+  EXPECT_EQ(brief.tokens[0], (Ids{4, 5}));
+  EXPECT_EQ(lasting.tokens[0], (Ids{11, 12, 13, 14, 15, 16}));
+  EXPECT_EQ(service.stats().output_tokens, 8);
+  EXPECT_EQ(service.stats().steps, 6);
+  EXPECT_EQ(executor.kv().num_sequences(), 0);
+}
+
 TEST_F(Services, end_at_eos_at_a_stop_id_and_at_a_verdict) {
   Heard eos, ignoring, stop, verdict;
   submit(eos, {.prompt = {kEos - 2}});

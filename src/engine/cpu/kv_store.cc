@@ -38,17 +38,21 @@ void KvStore::write(std::int64_t layer, std::int32_t page, std::int64_t head, in
                     const float* k, const float* v) {
   const std::int64_t at = page * page_bytes_ + head * head_bytes_;
   std::uint8_t* keys = layers_[layer].keys.data() + at;
-  std::uint8_t* values = layers_[layer].values.data() + at + slot * head_dim_ * element_bytes_;
+  std::uint8_t* values = layers_[layer].values.data() + at;
   if (element_bytes_ == 4) {
     auto* key_lanes = reinterpret_cast<float*>(keys) + slot;
     for (std::int64_t d = 0; d < head_dim_; ++d) key_lanes[d * kPageTokens] = k[d];
-    std::memcpy(values, v, static_cast<std::size_t>(head_dim_) * 4);
+    std::memcpy(values + slot * head_dim_ * 4, v, static_cast<std::size_t>(head_dim_) * 4);
   } else {
-    auto* key_lanes = reinterpret_cast<std::uint16_t*>(keys) + slot;
-    auto* out = reinterpret_cast<std::uint16_t*>(values);
-    for (std::int64_t d = 0; d < head_dim_; ++d) {
-      key_lanes[d * kPageTokens] = round_bf16(k[d]);
-      out[d] = round_bf16(v[d]);
+    auto* key_pairs = reinterpret_cast<std::uint16_t*>(keys) + slot * 2;
+    auto* value_pairs =
+        reinterpret_cast<std::uint16_t*>(values) + slot / 2 * head_dim_ * 2 + slot % 2;
+    for (std::int64_t d = 0; d < head_dim_; d += 2) {
+      std::uint16_t* pair = key_pairs + d * kPageTokens;
+      pair[0] = round_bf16(k[d]);
+      pair[1] = round_bf16(k[d + 1]);
+      value_pairs[2 * d] = round_bf16(v[d]);
+      value_pairs[2 * d + 2] = round_bf16(v[d + 1]);
     }
   }
 }

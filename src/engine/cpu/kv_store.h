@@ -1,5 +1,6 @@
 // The bytes of the KV cache: per layer, pages of sixteen positions, keys turned so that one load
-// brings one dimension of sixteen keys. Memory is touched only as pages come into use.
+// brings one dimension of sixteen keys. Of bf16, two dimensions of a key and two positions of a
+// value share a word, as products of pairs want them. Memory is touched only as pages come into use.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -29,8 +30,8 @@ class KvStore {
 
  private:
   struct Layer {
-    HostArray<std::uint8_t> keys;    // [page][head][head_dim][16]
-    HostArray<std::uint8_t> values;  // [page][head][16][head_dim]
+    HostArray<std::uint8_t> keys;    // [page][head][head_dim][16]; bf16: [head_dim / 2][16][2]
+    HostArray<std::uint8_t> values;  // [page][head][16][head_dim]; bf16: [8][head_dim][2]
   };
   std::int64_t head_dim_;
   std::int64_t element_bytes_;

@@ -13,7 +13,8 @@ class Rows {
   /// Zeroed, so that padding beyond `width` never disturbs a product.
   Rows(std::int64_t rows, std::int64_t width)
       : stride_((width + kernels::cpu::kBlock - 1) / kernels::cpu::kBlock * kernels::cpu::kBlock) {
-    const auto count = static_cast<std::size_t>(rows * stride_);
+    // Products read whole tiles of rows.
+    const auto count = static_cast<std::size_t>((rows + kernels::cpu::kTileTokens - 1) * stride_);
     f32_.resize(count);
     bf16_.resize(count);
     i8_.resize(count);
@@ -35,7 +36,7 @@ class Rows {
     } else if (precision == kernels::cpu::Precision::int8) {
       const std::int64_t block = at / kernels::cpu::kBlock;
       kernels.to_int8(f32_.data() + at, count, i8_.data() + at, scales_.data() + block,
-                      offsets_.data() + block);
+                      offsets_.data() + block, bf16_.data() + at);
     }
   }
 

@@ -76,6 +76,8 @@ struct Buffers {
 
 /// Up to so many tokens, every worker computes norms and routing for itself: a barrier costs more.
 inline constexpr std::int64_t kRepeatedTokens = 4;
+/// From so many sequences per worker on, attention is shared out by sequences, not by heads.
+inline constexpr std::int64_t kSharedItems = 8;
 /// Tokens whose gates and ups stay in the L1 cache until they are activated.
 inline constexpr std::int64_t kExpertTile = 64;
 

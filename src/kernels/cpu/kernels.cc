@@ -1,10 +1,36 @@
 // Which SIMD levels this machine has, and their tables.
 #include "kernels/cpu/kernels.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "core/check.h"
 #include "kernels/cpu/levels.h"
 
 namespace gauntlet::kernels::cpu {
+namespace {
+
+#if defined(__x86_64__)
+/// Whether the machine has tiles with products of bf16 and of bytes, and the system lets this
+/// process use them. Asked once: the answer holds for all threads.
+bool grants_tiles() {
+  static const bool granted = [] {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    constexpr unsigned kBf16 = 1u << 22, kTiles = 1u << 24, kInt8 = 1u << 25;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
+    if ((edx & (kBf16 | kTiles | kInt8)) != (kBf16 | kTiles | kInt8)) return false;
+    constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr int kTileData = 18;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return granted;
+}
+#endif
+
+}  // namespace
 
 std::string_view name_of(SimdLevel level) {
   switch (level) {
@@ -16,6 +42,8 @@ std::string_view name_of(SimdLevel level) {
       return "avx512";
     case SimdLevel::avx512_bf16:
       return "avx512-bf16";
+    case SimdLevel::amx:
+      return "amx";
   }
   return "?";
 }
@@ -32,14 +60,14 @@ std::vector<SimdLevel> available_levels() {
       __builtin_cpu_supports("avx512vnni")) {
     levels.push_back(SimdLevel::avx512);
     if (__builtin_cpu_supports("avx512bf16")) levels.push_back(SimdLevel::avx512_bf16);
+    if (levels.back() == SimdLevel::avx512_bf16 && grants_tiles()) levels.push_back(SimdLevel::amx);
   }
 #endif
   return levels;
 }
 
 std::optional<SimdLevel> parse_level(std::string_view name) {
-  for (const SimdLevel level :
-       {SimdLevel::portable, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16}) {
+  for (const SimdLevel level : kSimdLevels) {
     if (name_of(level) == name) return level;
   }
   return std::nullopt;
@@ -57,6 +85,8 @@ const KernelTable& kernels(SimdLevel level) {
       return avx512::table();
     case SimdLevel::avx512_bf16:
       return avx512_bf16::table();
+    case SimdLevel::amx:
+      return amx::table();
 #endif
     default:
       return portable::table();

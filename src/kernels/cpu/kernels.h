@@ -10,7 +10,10 @@
 
 namespace gauntlet::kernels::cpu {
 
-enum class SimdLevel { portable, avx2, avx512, avx512_bf16 };
+enum class SimdLevel { portable, avx2, avx512, avx512_bf16, amx };
+inline constexpr SimdLevel kSimdLevels[] = {SimdLevel::portable, SimdLevel::avx2,
+                                            SimdLevel::avx512, SimdLevel::avx512_bf16,
+                                            SimdLevel::amx};
 
 std::string_view name_of(SimdLevel level);
 /// The levels this machine can run, the best last.
@@ -18,10 +21,12 @@ std::vector<SimdLevel> available_levels();
 std::optional<SimdLevel> parse_level(std::string_view name);
 
 /// A batch of row vectors in the precision a product wants them in. Rows are `stride` elements
-/// apart and padded with zeros to a multiple of 32.
+/// apart and padded with zeros to a multiple of 32. A product by tiles reads kTileTokens rows at a
+/// time and ignores what it was not asked for: as many rows less one must follow the last.
+inline constexpr int kTileTokens = 16;
 struct Activations {
   const float* f32 = nullptr;
-  const std::uint16_t* bf16 = nullptr;
+  const std::uint16_t* bf16 = nullptr;  // tiles read int8 from here, too, in an order of their own
   const std::int8_t* i8 = nullptr;
   const float* i8_scales = nullptr;          // [row][stride/32], half of the block's step
   const std::int32_t* i8_offsets = nullptr;  // [row][stride/32], -12 * sum of the block
@@ -55,7 +60,8 @@ struct Product {
 };
 
 /// Attention of some query rows over one sequence's cache, for one KV head. The cache comes in
-/// pages of 16 positions: keys [head_dim][16], values [16][head_dim].
+/// pages of 16 positions: keys [head_dim][16], values [16][head_dim]; as bf16, neighbours of the
+/// first dimension in one word: keys [head_dim / 2][16][2], values [8][head_dim][2].
 enum class KvType { f32, bf16 };
 struct AttentionTask {
   const float* q = nullptr;  // row r at q + r * q_stride: [head_dim], already scaled
@@ -74,7 +80,7 @@ struct AttentionTask {
   std::int64_t page_stride_bytes = 0;
   float* scratch = nullptr;  // naive attention: num_rows * (positions + 16) floats
 };
-inline constexpr int kAttentionRows = 8;
+inline constexpr int kAttentionRows = 16;
 inline constexpr int kPageTokens = 16;
 
 /// Rows of approximate products, each within its bound of the exact one:
@@ -92,14 +98,19 @@ struct BoundRows {
 
 struct KernelTable {
   SimdLevel level;
+  /// Around a thread's calls of other kernels: tiles have to be given their shapes, and a thread
+  /// that keeps them makes every change of threads dearer.
+  void (*begin_work)();
+  void (*end_work)();
   void (*product)(const Product&);
   /// out = x / rms(x) * weight
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::int64_t width,
                    float* out);
   void (*to_bf16)(const float* x, std::int64_t count, std::uint16_t* out);
-  /// Blocks of 32 to int8; scales and offsets as Activations wants them.
+  /// Blocks of 32 to int8; scales, offsets and, where products are by tiles, the same values as
+  /// bf16, as Activations wants them.
   void (*to_int8)(const float* x, std::int64_t count, std::int8_t* out, float* scales,
-                  std::int32_t* offsets);
+                  std::int32_t* offsets, std::uint16_t* pairs);
   /// The clamped SwiGLU of gpt-oss over 32 gates followed by 32 ups.
   void (*swiglu)(const float* gate_up, float limit, float* out);
   void (*flash_attention)(const AttentionTask&);

@@ -70,28 +70,31 @@ struct TestMatrix {
 struct TestRows {
   std::int64_t stride;
   std::vector<float> f32;
-  std::vector<std::uint16_t> bf16;
+  std::vector<std::uint16_t> bf16, pairs;
   std::vector<std::int8_t> i8;
   std::vector<float> scales;
   std::vector<std::int32_t> offsets;
 
   TestRows(const KernelTable& kernels, std::int64_t rows, std::int64_t cols, Random random)
       : stride((cols + kPad - 1) / kPad * kPad),
-        f32(rows * stride),
-        bf16(rows * stride),
-        i8(rows * stride),
-        scales(rows * stride / kBlock),
-        offsets(rows * stride / kBlock) {
+        f32((rows + kTileTokens - 1) * stride),
+        bf16(f32.size()),
+        pairs(f32.size()),
+        i8(f32.size()),
+        scales(f32.size() / kBlock),
+        offsets(f32.size() / kBlock) {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < cols; ++c) {
         f32[r * stride + c] = random.uniform(-2, 2, random.next());
       }
     }
     kernels.to_bf16(f32.data(), std::ssize(f32), bf16.data());
-    kernels.to_int8(f32.data(), std::ssize(f32), i8.data(), scales.data(), offsets.data());
+    kernels.to_int8(f32.data(), std::ssize(f32), i8.data(), scales.data(), offsets.data(),
+                    pairs.data());
   }
-  Activations view() const {
-    return {f32.data(), bf16.data(), i8.data(), scales.data(), offsets.data(), stride};
+  Activations view(Precision precision) const {
+    return {f32.data(), precision == Precision::int8 ? pairs.data() : bf16.data(), i8.data(),
+            scales.data(), offsets.data(), stride};
   }
   /// Row r as the precision sees it.
   std::vector<double> seen(std::int64_t r, std::int64_t cols, Precision precision) const {
@@ -111,21 +114,25 @@ struct ProductCase {
   Precision precision;
 };
 
+constexpr ProductCase kProducts[] = {{PackedFormat::f32, Precision::f32},
+                                     {PackedFormat::bf16, Precision::f32},
+                                     {PackedFormat::bf16, Precision::bf16},
+                                     {PackedFormat::mxfp4, Precision::f32},
+                                     {PackedFormat::mxfp4, Precision::int8}};
+
 class EveryLevel : public testing::TestWithParam<SimdLevel> {
  protected:
+  EveryLevel() { kernels_.begin_work(); }
+  ~EveryLevel() override { kernels_.end_work(); }
   const KernelTable& kernels_ = kernels(GetParam());
 };
 
 TEST_P(EveryLevel, products_match_the_reference_for_odd_shapes) {
-  const ProductCase cases[] = {{PackedFormat::f32, Precision::f32},
-                               {PackedFormat::bf16, Precision::f32},
-                               {PackedFormat::bf16, Precision::bf16},
-                               {PackedFormat::mxfp4, Precision::f32},
-                               {PackedFormat::mxfp4, Precision::int8}};
-  for (const ProductCase& one : cases) {
+  for (const ProductCase& one : kProducts) {
     for (const std::int64_t rows : {1, 16, 37, 96, 128}) {
-      for (const std::int64_t tokens : {1, 2, 3, 7, 15}) {
-        const std::int64_t cols = one.format == PackedFormat::mxfp4 ? 96 : 45;
+      for (const std::int64_t tokens : {1, 2, 3, 7, 15, 37}) {
+        // Of bf16 also a width that tiles take.
+        const std::int64_t cols = one.format == PackedFormat::mxfp4 || tokens > 3 ? 96 : 45;
         const TestMatrix matrix(one.format, rows, cols, Random(rows * 100 + tokens));
         const TestRows x(kernels_, tokens, cols, Random(tokens));
         const std::vector<float> bias(128, 0.25f);
@@ -134,7 +141,7 @@ TEST_P(EveryLevel, products_match_the_reference_for_odd_shapes) {
                           .precision = one.precision,
                           .group_end = matrix.packed.num_groups(),
                           .num_tokens = tokens,
-                          .x = x.view(),
+                          .x = x.view(one.precision),
                           .bias = bias.data(),
                           .out = out.data(),
                           .out_stride = rows});
@@ -153,29 +160,38 @@ TEST_P(EveryLevel, products_match_the_reference_for_odd_shapes) {
 }
 
 TEST_P(EveryLevel, a_products_bits_do_not_depend_on_the_batch) {
-  for (const PackedFormat format : {PackedFormat::f32, PackedFormat::bf16, PackedFormat::mxfp4}) {
-    const TestMatrix matrix(format, 80, 160, Random(3));
-    const TestRows x(kernels_, 15, 160, Random(4));
-    std::vector<float> together(15 * 80);
+  constexpr int kTokens = 39;
+  for (const ProductCase& one : kProducts) {
+    const TestMatrix matrix(one.format, 80, 160, Random(3));
+    const TestRows x(kernels_, kTokens, 160, Random(4));
+    std::vector<float> together(kTokens * 80);
     Product product{.weights = matrix.packed,
+                    .precision = one.precision,
                     .group_end = matrix.packed.num_groups(),
-                    .num_tokens = 15,
-                    .x = x.view(),
+                    .num_tokens = kTokens,
+                    .x = x.view(one.precision),
                     .out = together.data(),
                     .out_stride = 80};
     kernels_.product(product);
-    for (std::int32_t t = 0; t < 15; ++t) {
-      std::vector<float> alone(80);
-      product.num_tokens = 1;
-      product.x_rows = &t;
-      product.out = alone.data();
-      // And by other tiles of rows.
-      for (std::int64_t g = 0; g < 5; ++g) {
-        product.group_begin = g;
-        product.group_end = g + 1;
-        kernels_.product(product);
+    // Alone, and among few others that lie scattered.
+    for (const int mates : {1, 3, 6, 12, 20}) {
+      for (std::int32_t t = 0; t < kTokens; ++t) {
+        std::vector<std::int32_t> rows;
+        for (int m = 0; m < mates; ++m) rows.push_back((t + 7 * m) % kTokens);
+        std::vector<float> some(static_cast<std::size_t>(mates) * 80);
+        product.num_tokens = mates;
+        product.x_rows = rows.data();
+        product.out = some.data();
+        // And by other tiles of rows.
+        for (std::int64_t g = 0; g < 5; ++g) {
+          product.group_begin = g;
+          product.group_end = g + 1;
+          kernels_.product(product);
+        }
+        for (int m = 0; m < mates; ++m) {
+          for (int r = 0; r < 80; ++r) ASSERT_EQ(some[m * 80 + r], together[rows[m] * 80 + r]);
+        }
       }
-      for (int r = 0; r < 80; ++r) ASSERT_EQ(alone[r], together[t * 80 + r]);
     }
   }
 }
@@ -190,7 +206,7 @@ TEST_P(EveryLevel, a_product_scatters_weights_and_adds) {
   kernels_.product({.weights = matrix.packed,
                     .group_end = 2,
                     .num_tokens = 2,
-                    .x = x.view(),
+                    .x = x.view(Precision::f32),
                     .x_rows = from,
                     .output = Output::accumulate,
                     .out = out.data(),
@@ -243,19 +259,25 @@ struct TestCache {
   TestCache(int head_dim, KvType kv, int positions, Random random) : dim(head_dim), type(kv) {
     const int count = (positions + kPageTokens - 1) / kPageTokens;
     for (int p = 0; p < count; ++p) pages.push_back(count - 1 - p);
-    const int bytes = type == KvType::f32 ? 4 : 2;
+    const std::size_t bytes = type == KvType::f32 ? 4 : 2;
     // What lies behind the last position must not matter: NaN would show.
     keys.assign(static_cast<std::size_t>(count) * page_bytes(), 0xFF);
     values.assign(keys.size(), 0xFF);
     for (int p = 0; p < positions; ++p) {
       const std::size_t page = static_cast<std::size_t>(pages[p / kPageTokens]) * page_bytes();
       for (int d = 0; d < dim; ++d) {
-        put(keys, page + static_cast<std::size_t>((d * kPageTokens + p % kPageTokens) * bytes),
+        put(keys, page + place(d, kPageTokens, p % kPageTokens) * bytes,
             random.uniform(-1, 1, random.next()), plain_keys);
-        put(values, page + static_cast<std::size_t>(((p % kPageTokens) * dim + d) * bytes),
+        put(values, page + place(p % kPageTokens, dim, d) * bytes,
             random.uniform(-1, 1, random.next()), plain_values);
       }
     }
+  }
+  /// Of an element in a page: as bf16, two rows share words.
+  std::size_t place(int row, int width, int column) const {
+    return static_cast<std::size_t>(type == KvType::f32
+                                        ? row * width + column
+                                        : (row / 2 * width + column) * 2 + row % 2);
   }
   std::size_t page_bytes() const {
     return static_cast<std::size_t>(dim * kPageTokens * (type == KvType::f32 ? 4 : 2));
@@ -273,44 +295,87 @@ struct TestCache {
   }
 };
 
+/// Seven rows of queries at any positions of a cache.
+struct TestQueries {
+  static constexpr int kRows = 7;
+  const std::int64_t positions[kRows] = {0, 15, 16, 128, 255, 300, 549};
+  const float sinks[kRows] = {0, 1, -1, 3, 0.5f, 0, -2};
+  TestRows q;
+  std::vector<float> out, scratch;
+
+  TestQueries(const KernelTable& kernels, int dim)
+      : q(kernels, kRows, dim, Random(11)), out(kRows * dim), scratch(600) {
+    // As bf16 rounds them, so that who rounds sees the same.
+    for (std::size_t i = 0; i < q.f32.size(); ++i) {
+      q.f32[i] = static_cast<float>(from_half(q.bf16[i]));
+    }
+  }
+  AttentionTask task(const TestCache& cache, std::int64_t window) {
+    return {.q = q.f32.data(),
+            .q_stride = q.stride,
+            .out = out.data(),
+            .out_stride = cache.dim,
+            .num_rows = kRows,
+            .positions = positions,
+            .window = window,
+            .sinks = sinks,
+            .head_dim = cache.dim,
+            .type = cache.type,
+            .pages = cache.pages.data(),
+            .k_base = cache.keys.data(),
+            .v_base = cache.values.data(),
+            .page_stride_bytes = static_cast<std::int64_t>(cache.page_bytes()),
+            .scratch = scratch.data()};
+  }
+};
+constexpr int kCached = 550;
+
 TEST_P(EveryLevel, attention_matches_the_reference_flash_and_naive) {
-  for (const int dim : {64, 80}) {
+  for (const int dim : {32, 64, 80, 160}) {
     for (const KvType type : {KvType::f32, KvType::bf16}) {
       for (const std::int64_t window : {0, 5, 128}) {
-        const int positions = 150;
-        const TestCache cache(dim, type, positions, Random(dim));
-        const TestRows q(kernels_, 7, dim, Random(11));
-        const std::int64_t rows[] = {0, 3, 15, 16, 127, 128, 149};
-        const float sinks[] = {0, 1, -1, 3, 0.5f, 0, -2};
-        std::vector<float> out(7 * dim), scratch(200);
-        AttentionTask task{.q = q.f32.data(),
-                           .q_stride = q.stride,
-                           .out = out.data(),
-                           .out_stride = dim,
-                           .num_rows = 7,
-                           .positions = rows,
-                           .window = window,
-                           .sinks = sinks,
-                           .head_dim = dim,
-                           .type = type,
-                           .pages = cache.pages.data(),
-                           .k_base = cache.keys.data(),
-                           .v_base = cache.values.data(),
-                           .page_stride_bytes = static_cast<std::int64_t>(cache.page_bytes()),
-                           .scratch = scratch.data()};
+        const TestCache cache(dim, type, kCached, Random(dim));
+        TestQueries queries(kernels_, dim);
+        const AttentionTask task = queries.task(cache, window);
         for (auto* attend : {kernels_.flash_attention, kernels_.naive_attention}) {
           attend(task);
-          for (int r = 0; r < 7; ++r) {
-            const auto seen = static_cast<std::size_t>((rows[r] + 1) * dim);
-            const auto expected = ref::attention({.q = q.seen(r, dim, Precision::f32),
+          // Tiles take weights rounded to bf16, which have eight bits; values are below 1.
+          const bool rounds = GetParam() == SimdLevel::amx && type == KvType::bf16 &&
+                              attend == kernels_.flash_attention;
+          for (int r = 0; r < TestQueries::kRows; ++r) {
+            const auto seen = static_cast<std::size_t>((queries.positions[r] + 1) * dim);
+            const auto expected = ref::attention({.q = queries.q.seen(r, dim, Precision::f32),
                                                   .keys = {cache.plain_keys.data(), seen},
                                                   .values = {cache.plain_values.data(), seen},
-                                                  .sink = sinks[r],
+                                                  .sink = queries.sinks[r],
                                                   .window = window});
-            for (int d = 0; d < dim; ++d) ASSERT_NEAR(out[r * dim + d], expected[d], 1e-5);
+            for (int d = 0; d < dim; ++d) {
+              ASSERT_NEAR(queries.out[r * dim + d], expected[d], rounds ? 1.0 / 512 : 1e-5)
+                  << "dim " << dim << " window " << window << " row " << r;
+            }
           }
         }
       }
+    }
+  }
+}
+
+TEST_P(EveryLevel, attentions_bits_do_not_depend_on_the_rows_beside) {
+  for (const std::int64_t window : {0, 128}) {
+    const TestCache cache(64, KvType::bf16, kCached, Random(64));
+    TestQueries queries(kernels_, 64);
+    const AttentionTask together = queries.task(cache, window);
+    kernels_.flash_attention(together);
+    for (int r = 0; r < TestQueries::kRows; ++r) {
+      std::vector<float> out(64);
+      AttentionTask alone = together;
+      alone.q += r * alone.q_stride;
+      alone.positions += r;
+      alone.sinks += r;
+      alone.out = out.data();
+      alone.num_rows = 1;
+      kernels_.flash_attention(alone);
+      for (int d = 0; d < 64; ++d) ASSERT_EQ(out[d], queries.out[r * 64 + d]) << "row " << r;
     }
   }
 }

@@ -15,4 +15,7 @@ const KernelTable& table();
 namespace avx512_bf16 {
 const KernelTable& table();
 }
+namespace amx {
+const KernelTable& table();
+}
 }  // namespace gauntlet::kernels::cpu

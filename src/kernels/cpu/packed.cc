@@ -4,35 +4,6 @@
 
 namespace gauntlet::kernels::cpu {
 
-std::int64_t PackedMatrix::group_bytes() const {
-  switch (format) {
-    case PackedFormat::f32:
-      return cols * kGroupRows * 4;
-    case PackedFormat::bf16:
-      return (cols + 1) / 2 * kGroupRows * 4;
-    case PackedFormat::mxfp4:
-      return cols / 2 * kGroupRows;
-    case PackedFormat::int8:
-      return cols * kGroupRows;
-  }
-  return 0;
-}
-
-std::int64_t PackedMatrix::group_scale_bytes() const {
-  const bool has_scales = format == PackedFormat::mxfp4 || format == PackedFormat::int8;
-  return has_scales ? cols / kBlock * kGroupRows : 0;
-}
-
-GroupPlace PackedMatrix::place(std::int64_t group) const {
-  const std::int64_t first = group / kTileGroups * kTileGroups;
-  const std::int64_t within = group - first;
-  if (begins_tile(first)) {
-    return {first * group_bytes() + within * kUnitBytes, kTileGroups * kUnitBytes,
-            first * group_scale_bytes() + within * kGroupRows, kTileGroups * kGroupRows};
-  }
-  return {group * group_bytes(), kUnitBytes, group * group_scale_bytes(), kGroupRows};
-}
-
 RowPlace row_place(const PackedMatrix& matrix, std::int64_t row, std::uint8_t* data,
                    std::uint8_t* scales) {
   const GroupPlace group = matrix.place(row / kGroupRows);

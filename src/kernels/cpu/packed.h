@@ -37,13 +37,36 @@ struct PackedMatrix {
   const std::uint8_t* scales = nullptr;
 
   std::int64_t num_groups() const { return (rows + kGroupRows - 1) / kGroupRows; }
-  std::int64_t group_bytes() const;
-  std::int64_t group_scale_bytes() const;
+  std::int64_t group_bytes() const {
+    switch (format) {
+      case PackedFormat::f32:
+        return cols * kGroupRows * 4;
+      case PackedFormat::bf16:
+        return (cols + 1) / 2 * kGroupRows * 4;
+      case PackedFormat::mxfp4:
+        return cols / 2 * kGroupRows;
+      case PackedFormat::int8:
+        return cols * kGroupRows;
+    }
+    return 0;
+  }
+  std::int64_t group_scale_bytes() const {
+    const bool has_scales = format == PackedFormat::mxfp4 || format == PackedFormat::int8;
+    return has_scales ? cols / kBlock * kGroupRows : 0;
+  }
   /// Whether this group begins a whole tile.
   bool begins_tile(std::int64_t group) const {
     return group % kTileGroups == 0 && group + kTileGroups <= num_groups();
   }
-  GroupPlace place(std::int64_t group) const;
+  GroupPlace place(std::int64_t group) const {
+    const std::int64_t first = group / kTileGroups * kTileGroups;
+    const std::int64_t within = group - first;
+    if (begins_tile(first)) {
+      return {first * group_bytes() + within * kUnitBytes, kTileGroups * kUnitBytes,
+              first * group_scale_bytes() + within * kGroupRows, kTileGroups * kGroupRows};
+    }
+    return {group * group_bytes(), kUnitBytes, group * group_scale_bytes(), kGroupRows};
+  }
   /// Bytes that one product with this matrix has to read.
   std::int64_t bytes() const { return num_groups() * (group_bytes() + group_scale_bytes()); }
 };
