@@ -88,7 +88,8 @@ struct Queries {
       : count(std::ssize(values) / width),
         cols(width),
         f32(std::move(values)),
-        bf16(f32.size()),
+        // Products by tiles read whole tiles of rows.
+        bf16(f32.size() + (kTileTokens - 1) * width),
         high(f32.size()),
         low(f32.size()),
         steps(f32.size() / kBlock),
@@ -218,6 +219,9 @@ std::vector<std::pair<std::string, std::vector<float>>> hard_vectors(std::int64_
 
 class EveryScreen : public testing::TestWithParam<SimdLevel> {
  protected:
+  EveryScreen() { kernels_.begin_work(); }
+  ~EveryScreen() override { kernels_.end_work(); }
+
   /// The largest lower bound; `uppers` gets the largest upper one of each group.
   float bound_all(const Screened& matrix, const ScreenBound& bound, const std::vector<float>& rough,
                   std::vector<float>& uppers) const {
