@@ -14,7 +14,7 @@ import time
 import urllib.request
 
 CPU_CONTINUOUS = ["--batching", "continuous", "--max-sequences", "128"]
-CPU_ARRIVALS = ["--sweep", "rate=16..128", "--duration", "10", "--warmup", "8", "--prompt-tokens",
+CPU_ARRIVALS = ["--sweep", "rate=32..128", "--duration", "10", "--warmup", "8", "--prompt-tokens",
                 "lognormal:128,0.8,1024", "--output-tokens", "lognormal:64,0.8,512", "--slo",
                 "ttft=1,tpot=0.05", "--temperature", "0"]
 

@@ -87,8 +87,7 @@ void Scheduler::remove(RequestId id) {
 }
 
 void Scheduler::finish(RequestId id) {
-  const bool keeps =
-      config_.batching == Batching::fixed && config_.fixed_slots == FixedSlots::kept;
+  const bool keeps = config_.batching == Batching::fixed && config_.fixed_slots == FixedSlots::kept;
   if (!keeps) return remove(id);
   check(at(id).sequence != 0 && at(id).left() == 0, "a request that is not done was finished");
   Request& request = requests_[id];
@@ -98,9 +97,8 @@ void Scheduler::finish(RequestId id) {
 }
 
 void Scheduler::extend_slot(Request& request) {
-  const std::int64_t most = config_.max_positions > 0
-                                ? std::min(config_.max_positions, capacity())
-                                : capacity();
+  const std::int64_t most =
+      config_.max_positions > 0 ? std::min(config_.max_positions, capacity()) : capacity();
   if (std::ssize(request.tokens) >= most) return erase(request);
   request.tokens.push_back(0);
 }

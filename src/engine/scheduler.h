@@ -86,8 +86,8 @@ class Scheduler {
   [[nodiscard]] bool add(Arrival arrival, double now_s);
   /// Ends a request; its pages go back now. Not between plan() and complete().
   void remove(RequestId id);
-  /// The same for one whose last token was just computed, but a fixed batch may keep its slot, under
-  /// the same id, until its other requests are done.
+  /// The same for one whose last token was just computed, but a fixed batch may keep its slot,
+  /// under the same id, until its other requests are done.
   void finish(RequestId id);
 
   StepPlan plan(double now_s);

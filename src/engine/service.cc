@@ -182,9 +182,8 @@ std::vector<std::uint32_t> Service::allowed(RequestId id) const {
 BatchItem Service::item_for(const Work& work) const {
   const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
   if (work.is_kept_slot) {
-    return {.sequence = work.sequence,
-            .tokens = {tokens.begin(), tokens.end()},
-            .want = Want::token};
+    return {
+        .sequence = work.sequence, .tokens = {tokens.begin(), tokens.end()}, .want = Want::token};
   }
   const Choice& choice = choices_.at(work.id);
   Want want = Want::nothing;

@@ -1,6 +1,7 @@
 // The bytes of the KV cache: per layer, pages of sixteen positions, keys turned so that one load
 // brings one dimension of sixteen keys. Of bf16, two dimensions of a key and two positions of a
-// value share a word, as products of pairs want them. Memory is touched only as pages come into use.
+// value share a word, as products of pairs want them. Memory is touched only as pages come into
+// use.
 #pragma once
 #include <cstdint>
 #include <vector>

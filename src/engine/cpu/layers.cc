@@ -103,7 +103,8 @@ void Layers::place_head(std::int64_t layer, std::int64_t token, std::int64_t hea
 void Layers::attend(std::int64_t layer, int worker) {
   const model::ModelConfig& config = machine_.model.config;
   const std::int64_t heads_per_kv = config.num_heads / config.num_kv_heads;
-  // Heads of a page lie side by side: with enough sequences to share out, one worker takes them all.
+  // Heads of a page lie side by side: with enough sequences to share out, one worker takes them
+  // all.
   const bool takes_all_heads = std::ssize(step_.items) >= kSharedItems * machine_.workers;
   std::int64_t task = 0;
   for (const StepItem& item : step_.items) {

@@ -11,9 +11,8 @@
 namespace gauntlet::kernels::cpu {
 
 enum class SimdLevel { portable, avx2, avx512, avx512_bf16, amx };
-inline constexpr SimdLevel kSimdLevels[] = {SimdLevel::portable, SimdLevel::avx2,
-                                            SimdLevel::avx512, SimdLevel::avx512_bf16,
-                                            SimdLevel::amx};
+inline constexpr SimdLevel kSimdLevels[] = {SimdLevel::portable, SimdLevel::avx2, SimdLevel::avx512,
+                                            SimdLevel::avx512_bf16, SimdLevel::amx};
 
 std::string_view name_of(SimdLevel level);
 /// The levels this machine can run, the best last.

@@ -93,8 +93,9 @@ struct TestRows {
                     pairs.data());
   }
   Activations view(Precision precision) const {
-    return {f32.data(), precision == Precision::int8 ? pairs.data() : bf16.data(), i8.data(),
-            scales.data(), offsets.data(), stride};
+    return {f32.data(),     precision == Precision::int8 ? pairs.data() : bf16.data(),
+            i8.data(),      scales.data(),
+            offsets.data(), stride};
   }
   /// Row r as the precision sees it.
   std::vector<double> seen(std::int64_t r, std::int64_t cols, Precision precision) const {
@@ -275,9 +276,8 @@ struct TestCache {
   }
   /// Of an element in a page: as bf16, two rows share words.
   std::size_t place(int row, int width, int column) const {
-    return static_cast<std::size_t>(type == KvType::f32
-                                        ? row * width + column
-                                        : (row / 2 * width + column) * 2 + row % 2);
+    return static_cast<std::size_t>(type == KvType::f32 ? row * width + column
+                                                        : (row / 2 * width + column) * 2 + row % 2);
   }
   std::size_t page_bytes() const {
     return static_cast<std::size_t>(dim * kPageTokens * (type == KvType::f32 ? 4 : 2));
