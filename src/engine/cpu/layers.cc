@@ -106,14 +106,13 @@ void Layers::attend(std::int64_t layer, int worker) {
   // Heads of a page lie side by side: with enough sequences to share out, one worker takes them
   // all.
   const bool takes_all_heads = std::ssize(step_.items) >= kSharedItems * machine_.workers;
-  std::int64_t task = 0;
+  std::int64_t tile = 0;
   for (const StepItem& item : step_.items) {
     const std::int64_t rows = item.num_tokens * heads_per_kv;
-    for (std::int64_t first = 0; first < rows; first += kAttentionRows) {
+    for (std::int64_t first = 0; first < rows; first += kAttentionRows, ++tile) {
       const auto count = static_cast<int>(std::min<std::int64_t>(kAttentionRows, rows - first));
-      if (takes_all_heads) ++task;
       for (std::int64_t head = 0; head < config.num_kv_heads; ++head) {
-        if (!takes_all_heads) ++task;
+        const std::int64_t task = takes_all_heads ? tile : tile * config.num_kv_heads + head;
         if (task % machine_.workers == worker) {
           attend_rows(layer, item, head, first, count, worker);
         }

@@ -14,14 +14,13 @@ namespace gauntlet::kernels::cpu {
 namespace {
 
 #if defined(__x86_64__)
-/// Whether the machine has tiles with products of bf16 and of bytes, and the system lets this
-/// process use them. Asked once: the answer holds for all threads.
+/// Whether the machine has tiles with products of bf16, and the system lets this process use them. Asked once: the answer holds for all threads.
 bool grants_tiles() {
   static const bool granted = [] {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    constexpr unsigned kBf16 = 1u << 22, kTiles = 1u << 24, kInt8 = 1u << 25;
+    constexpr unsigned kNeeded = 1u << 22 | 1u << 24;  // AMX-BF16 and AMX-TILE
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
-    if ((edx & (kBf16 | kTiles | kInt8)) != (kBf16 | kTiles | kInt8)) return false;
+    if ((edx & kNeeded) != kNeeded) return false;
     constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr int kTileData = 18;
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

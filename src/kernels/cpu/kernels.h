@@ -19,10 +19,12 @@ std::string_view name_of(SimdLevel level);
 std::vector<SimdLevel> available_levels();
 std::optional<SimdLevel> parse_level(std::string_view name);
 
+/// Tokens that a product by tiles takes at once.
+inline constexpr int kTileTokens = 16;
+
 /// A batch of row vectors in the precision a product wants them in. Rows are `stride` elements
 /// apart and padded with zeros to a multiple of 32. A product by tiles reads kTileTokens rows at a
 /// time and ignores what it was not asked for: as many rows less one must follow the last.
-inline constexpr int kTileTokens = 16;
 struct Activations {
   const float* f32 = nullptr;
   const std::uint16_t* bf16 = nullptr;  // tiles read int8 from here, too, in an order of their own
