@@ -1,74 +1,140 @@
-# Finds the pairs below a folder (<root>/<chapter>/<pair>/pair.cc), compiles their sides and writes the index that
-# registers them. A side exists for a backend when its file exists: baseline.cc, optimized.cu, optimized.sm90a.cu ...
+# Finds the targets below a folder, compiles their sides and writes the index that registers them: one source per chapter,
+# and one that joins the chapters. A pair is <root>/<chapter>/<pair>/pair.cc with baseline and optimized; a lab is lab.cc
+# with rung_<n>_<name>, two or more, and optionally a yardstick. A side exists for a backend when its file exists:
+# baseline.cc, optimized.cu, optimized.sm90a.cu, baseline.ranks.cc ...
 #   gauntlet_catalog(library root)
+set(GAUNTLET_CHAPTERS "" CACHE STRING "chapters to build, as in ch07;labs; empty: all")
+
+# The sides of a folder, in order, as <name>|<role>|<file>: those whose files end as the pattern says.
+function(gauntlet_sides out folder ending)
+  set(sides "")
+  foreach(name baseline optimized)
+    file(GLOB files CONFIGURE_DEPENDS ${folder}/${name}*)
+    foreach(file ${files})
+      get_filename_component(base ${file} NAME)
+      if(base MATCHES "^${name}${ending}$")
+        list(APPEND sides "${name}|${name}|${file}")
+      endif()
+    endforeach()
+  endforeach()
+  # Numbers sort as numbers: rung_10 follows rung_9.
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/rung_*)
+  list(SORT files COMPARE NATURAL)
+  foreach(file ${files})
+    get_filename_component(base ${file} NAME)
+    if(base MATCHES "^rung_[0-9]+_([a-z0-9_]+)${ending}$")
+      list(APPEND sides "${CMAKE_MATCH_1}|rung|${file}")
+    endif()
+  endforeach()
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/yardstick*)
+  foreach(file ${files})
+    get_filename_component(base ${file} NAME)
+    if(base MATCHES "^yardstick${ending}$")
+      list(APPEND sides "yardstick|yardstick|${file}")
+    endif()
+  endforeach()
+  set(${out} "${sides}" PARENT_SCOPE)
+endfunction()
+
+# Refuses a set of sides that cannot be compared.
+function(gauntlet_check_sides folder backend)
+  set(roles "")
+  foreach(side ${ARGN})
+    string(REPLACE "|" ";" parts "${side}")
+    list(GET parts 1 role)
+    list(APPEND roles ${role})
+  endforeach()
+  list(REMOVE_ITEM roles yardstick)
+  list(LENGTH roles count)
+  if(roles MATCHES "^rung(;rung)+$")
+    return()
+  endif()
+  if(NOT roles STREQUAL "baseline;optimized")
+    message(FATAL_ERROR "${folder}: ${backend} sides are ${roles}; a pair needs one baseline and one optimized file, "
+      "a lab two rungs or more")
+  endif()
+endfunction()
+
 function(gauntlet_catalog library root)
-  file(GLOB pairs CONFIGURE_DEPENDS ${root}/*/*/pair.cc)
+  file(GLOB declared CONFIGURE_DEPENDS ${root}/*/*/pair.cc ${root}/*/*/lab.cc)
   file(GLOB chapter_lists CONFIGURE_DEPENDS ${root}/*/techniques)
   set(sources "")
-  set(includes "")
-  set(declarations "")
-  set(entries "")
+  set(chapters "")
 
-  foreach(pair ${pairs})
-    get_filename_component(folder ${pair} DIRECTORY)
+  foreach(file ${declared})
+    get_filename_component(folder ${file} DIRECTORY)
     get_filename_component(name ${folder} NAME)
     get_filename_component(chapter_folder ${folder} DIRECTORY)
     get_filename_component(chapter ${chapter_folder} NAME)
-    set(ns ${chapter}::${name})
-    list(APPEND sources ${pair})
-    string(APPEND includes "#include \"${folder}/pair.h\"\n")
-    string(APPEND declarations "namespace gauntlet::${ns} {\nlab::Pair<Params> pair();\n")
-    set(sides "")
-
-    file(GLOB cpu_sides CONFIGURE_DEPENDS ${folder}/baseline.cc ${folder}/optimized.cc)
-    list(LENGTH cpu_sides count)
-    if(count EQUAL 2)
-      list(APPEND sources ${cpu_sides})
-      string(APPEND declarations "namespace cpu {\nlab::Side baseline(const Params&, const lab::Cpu&);\n"
-        "lab::Side optimized(const Params&, const lab::Cpu&);\n}\n")
-      string(APPEND sides "\n         .cpu = lab::cpu_sides<${ns}::Params>(${ns}::cpu::baseline, ${ns}::cpu::optimized),")
-      if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-        # A loop that crosses a 64-byte line can take 1.8 times as long as the same instructions within one, so where
-        # the linker happens to put a side must not decide.
-        set_property(SOURCE ${cpu_sides} APPEND PROPERTY
-          COMPILE_OPTIONS -O3 -march=x86-64-v3 -falign-functions=64 -falign-loops=64)
-      endif()
-    elseif(count EQUAL 1)
-      message(FATAL_ERROR "${folder}: a CPU pair needs both baseline.cc and optimized.cc")
+    get_filename_component(form ${file} NAME_WE)  # pair or lab
+    if(GAUNTLET_CHAPTERS AND NOT chapter IN_LIST GAUNTLET_CHAPTERS)
+      continue()
     endif()
+    list(APPEND chapters ${chapter})
+    set(ns ${chapter}::${name})
+    list(APPEND sources ${file})
+    string(APPEND includes_${chapter} "#include \"${folder}/${form}.h\"\n")
+    string(APPEND declarations_${chapter} "namespace gauntlet::${ns} {\nlab::Pair<Params> ${form}();\n")
+    set(entry "")
 
-    file(GLOB cuda_sides CONFIGURE_DEPENDS ${folder}/baseline.cu ${folder}/baseline.sm*.cu
-      ${folder}/optimized.cu ${folder}/optimized.sm*.cu)
-    list(LENGTH cuda_sides count)
-    if(count EQUAL 2)
-      set(arch "")
-      foreach(file ${cuda_sides})
-        gauntlet_cuda_arch(${file} file_arch)
-        if(file_arch)
-          set(arch sm_${file_arch})
+    foreach(backend cpu ranks cuda)
+      set(ending "\\.cc")
+      set(context Cpu)
+      if(backend STREQUAL ranks)
+        set(ending "\\.ranks\\.cc")
+        set(context Ranks)
+      elseif(backend STREQUAL cuda)
+        set(ending "(\\.sm[0-9]+a)?\\.cu")
+        set(context Cuda)
+      endif()
+      gauntlet_sides(sides ${folder} ${ending})
+      if(sides STREQUAL "")
+        continue()
+      endif()
+      gauntlet_check_sides(${folder} ${backend} ${sides})
+      string(APPEND declarations_${chapter} "namespace ${backend} {\n")
+      string(APPEND entry "\n         .${backend} = {")
+      foreach(side ${sides})
+        string(REPLACE "|" ";" parts "${side}")
+        list(GET parts 0 side_name)
+        list(GET parts 1 role)
+        list(GET parts 2 side_file)
+        set(named "\"${side_name}\", lab::SideRole::${role}")
+        if(backend STREQUAL cuda)
+          gauntlet_cuda_arch(${side_file} arch)
+          if(arch)
+            set(arch sm_${arch})
+          endif()
+          string(APPEND named ", \"${arch}\"")
+        endif()
+        if(backend STREQUAL cuda AND NOT GAUNTLET_HAVE_CUDA)
+          string(APPEND entry "lab::uncompiled_side(${named}), ")
+          continue()
+        endif()
+        list(APPEND sources ${side_file})
+        string(APPEND declarations_${chapter} "lab::Side ${side_name}(const Params&, const lab::${context}&);\n")
+        string(APPEND entry "lab::${backend}_side<${ns}::Params>(${named}, ${ns}::${backend}::${side_name}), ")
+        if(backend STREQUAL cuda)
+          gauntlet_cuda_sources(${side_file})
+        elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+          # A loop that crosses a 64-byte line can take 1.8 times as long as the same instructions within one, so where
+          # the linker happens to put a side must not decide.
+          set_property(SOURCE ${side_file} APPEND PROPERTY
+            COMPILE_OPTIONS -O3 -march=x86-64-v3 -falign-functions=64 -falign-loops=64)
         endif()
       endforeach()
-      if(GAUNTLET_HAVE_CUDA)
-        list(APPEND sources ${cuda_sides})
-        gauntlet_cuda_sources(${cuda_sides})
-        string(APPEND declarations "namespace cuda {\nlab::Side baseline(const Params&, const lab::Cuda&);\n"
-          "lab::Side optimized(const Params&, const lab::Cuda&);\n}\n")
-        string(APPEND sides "\n         .cuda = lab::cuda_sides<${ns}::Params>(${ns}::cuda::baseline, ${ns}::cuda::optimized),")
-      endif()
-      string(APPEND sides "\n         .has_cuda_source = true, .cuda_arch = \"${arch}\",")
-    elseif(NOT count EQUAL 0)
-      message(FATAL_ERROR "${folder}: a CUDA pair needs one baseline and one optimized .cu file, found ${count}")
-    endif()
-    if(sides STREQUAL "")
+      string(APPEND entry "},")
+      string(APPEND declarations_${chapter} "}\n")
+    endforeach()
+    if(entry STREQUAL "")
       message(FATAL_ERROR "${folder}: no sides; add baseline.cc and optimized.cc, or baseline.cu and optimized.cu")
     endif()
-
-    string(APPEND declarations "}\n")
-    string(APPEND entries "      lab::make_target<${ns}::Params>(\n"
-      "        {.chapter = \"${chapter}\", .name = \"${name}\",${sides}},\n        ${ns}::pair()),\n")
+    string(APPEND declarations_${chapter} "}\n")
+    string(APPEND entries_${chapter} "      lab::make_target<${ns}::Params>(\n"
+      "        {.chapter = \"${chapter}\", .name = \"${name}\",${entry}},\n        ${ns}::${form}()),\n")
   endforeach()
 
-  set(chapters "")
+  set(techniques "")
   foreach(file ${chapter_lists})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     get_filename_component(chapter_folder ${file} DIRECTORY)
@@ -76,22 +142,44 @@ function(gauntlet_catalog library root)
     file(STRINGS ${file} lines REGEX "^[a-z]")
     foreach(line ${lines})
       string(REGEX MATCH "^[a-z0-9_]+" technique "${line}")
-      string(APPEND chapters "      {\"${chapter}\", \"${technique}\"},\n")
+      string(APPEND techniques "      {\"${chapter}\", \"${technique}\"},\n")
     endforeach()
   endforeach()
 
+  list(REMOVE_DUPLICATES chapters)
+  set(chapter_functions "")
+  set(chapter_calls "")
+  foreach(chapter ${chapters})
+    set(index ${CMAKE_CURRENT_BINARY_DIR}/${library}_${chapter}.cc)
+    set(includes "${includes_${chapter}}")
+    set(declarations "${declarations_${chapter}}")
+    set(entries "${entries_${chapter}}")
+    file(CONFIGURE OUTPUT ${index} @ONLY CONTENT [[
+// Generated by cmake/Catalog.cmake from the folders of chapter @chapter@.
+#include "lab/author/target.h"
+@includes@
+@declarations@
+namespace gauntlet::@chapter@ {
+std::vector<lab::Target> targets() {
+  return {
+@entries@  };
+}
+}  // namespace gauntlet::@chapter@
+]])
+    list(APPEND sources ${index})
+    string(APPEND chapter_functions "namespace gauntlet::${chapter} {\nstd::vector<lab::Target> targets();\n}\n")
+    string(APPEND chapter_calls "  for (lab::Target& target : gauntlet::${chapter}::targets()) all.push_back(std::move(target));\n")
+  endforeach()
   set(index ${CMAKE_CURRENT_BINARY_DIR}/${library}_index.cc)
   file(CONFIGURE OUTPUT ${index} @ONLY CONTENT [[
 // Generated by cmake/Catalog.cmake from the folders of the catalogue.
-#include "lab/catalog.h"
-#include "lab/target.h"
-@includes@
-@declarations@
+#include "lab/author/catalog.h"
+@chapter_functions@
 namespace gauntlet::lab {
 Catalog load_catalog() {
-  return Catalog({
-@entries@  }, {
-@chapters@  });
+  std::vector<Target> all;
+@chapter_calls@  return Catalog(std::move(all), {
+@techniques@  });
 }
 }  // namespace gauntlet::lab
 ]])

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "lab/catalog.h"
+#include "lab/author/catalog.h"
 #include "study/ladder.h"
 #include "study/rules.h"
 #include "tests/program.h"

@@ -1,14 +1,14 @@
 // Is the catalogue sound: are its declarations complete, its coverage true and its counters real?
-#include "lab/catalog.h"
+#include "lab/author/catalog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "lab/capability.h"
-#include "lab/coverage.h"
-#include "lab/profiler.h"
+#include "lab/run/capability.h"
+#include "lab/author/coverage.h"
+#include "lab/profile/profiler.h"
 
 namespace gauntlet::tests {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text.h"
-#include "lab/records.h"
+#include "lab/records/records.h"
 #include "study/compare.h"
 #include "study/study.h"
 #include "study/text.h"

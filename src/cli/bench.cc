@@ -16,8 +16,8 @@
 #include "core/text.h"
 #include "engine/closed_loop.h"
 #include "engine/speed.h"
-#include "lab/kernel_shares.h"
-#include "lab/profiler.h"
+#include "lab/profile/kernel_shares.h"
+#include "lab/profile/profiler.h"
 #include "study/limits.h"
 
 namespace gauntlet::cli {

@@ -6,7 +6,7 @@
 
 #include "cli/progress.h"
 #include "core/files.h"
-#include "lab/runner.h"
+#include "lab/run/runner.h"
 
 namespace gauntlet::cli {
 

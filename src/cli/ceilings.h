@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/machine.h"
-#include "lab/ceilings.h"
+#include "lab/ceilings/ceilings.h"
 
 namespace gauntlet::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "lab/catalog.h"
+#include "lab/author/catalog.h"
 
 namespace gauntlet::cli {
 

@@ -1,5 +1,5 @@
 // gauntlet compare: two runs side by side; a difference counts where the intervals part.
-#include "lab/compare.h"
+#include "lab/records/compare.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "lab/records.h"
+#include "lab/records/records.h"
 
 namespace gauntlet::cli {
 namespace {

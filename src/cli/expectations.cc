@@ -1,5 +1,5 @@
 // gauntlet expectations: what is expected where, and importing it from a run made elsewhere.
-#include "lab/expectations.h"
+#include "lab/records/expectations.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "lab/records.h"
+#include "lab/records/records.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "core/text.h"
-#include "lab/store.h"
+#include "lab/records/store.h"
 
 namespace gauntlet::cli {
 namespace {

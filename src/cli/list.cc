@@ -6,8 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "lab/coverage.h"
-#include "lab/judge.h"
+#include "lab/author/coverage.h"
+#include "lab/run/judge.h"
 
 namespace gauntlet::cli {
 namespace {

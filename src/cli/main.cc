@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "core/build_info.h"
 #include "core/text.h"
-#include "lab/worker.h"
+#include "lab/run/worker.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "lab/scaffold.h"
+#include "lab/author/scaffold.h"
 
 namespace gauntlet::cli {
 namespace {

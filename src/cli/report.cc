@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "lab/records.h"
+#include "lab/records/records.h"
 #include "lab/report/markdown.h"
 
 namespace gauntlet::cli {

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "core/text.h"
-#include "lab/records.h"
+#include "lab/records/records.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text.h"
-#include "lab/run_session.h"
+#include "lab/run/run_session.h"
 
 namespace gauntlet::cli {
 namespace {

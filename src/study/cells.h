@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/profiler.h"
+#include "lab/profile/profiler.h"
 #include "study/journal.h"
 #include "study/pace.h"
 #include "study/sizes.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/result.h"
+#include "lab/records/result.h"
 
 namespace gauntlet::study {
 

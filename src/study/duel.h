@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/speed.h"
-#include "lab/statistics.h"
+#include "stats/statistics.h"
 #include "study/workbench.h"
 
 namespace gauntlet::study {

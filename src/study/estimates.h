@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "lab/statistics.h"
+#include "stats/statistics.h"
 
 namespace gauntlet::study {
 

@@ -4,7 +4,7 @@
 
 #include "core/machine.h"
 #include "engine/speed.h"
-#include "lab/ceilings.h"
+#include "lab/ceilings/ceilings.h"
 
 namespace gauntlet::study {
 

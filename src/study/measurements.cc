@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/score.h"
-#include "lab/statistics.h"
+#include "stats/statistics.h"
 #include "study/cells.h"
 #include "study/decode_batch.h"
 #include "study/duel.h"

@@ -3,7 +3,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "lab/profiler.h"
+#include "lab/profile/profiler.h"
 #include "study/journal.h"
 #include "study/sizes.h"
 #include "study/workbench.h"

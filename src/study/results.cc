@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lab/run_record.h"
+#include "lab/records/run_record.h"
 #include "study/cells.h"
 #include "study/estimates.h"
 #include "study/results_parts.h"

@@ -9,7 +9,7 @@
 
 #include "core/build_info.h"
 #include "core/machine.h"
-#include "lab/ceilings.h"
+#include "lab/ceilings/ceilings.h"
 #include "lab/doctor/doctor.h"
 #include "study/journal.h"
 #include "study/ladder.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "lab/statistics.h"
+#include "stats/statistics.h"
 #include "study/duel.h"
 #include "study/workbench.h"
 

@@ -8,9 +8,9 @@
 
 #include "engine/layer_probe.h"
 #include "engine/speed.h"
-#include "lab/kernel_shares.h"
-#include "lab/profiler.h"
-#include "lab/statistics.h"
+#include "lab/profile/kernel_shares.h"
+#include "lab/profile/profiler.h"
+#include "stats/statistics.h"
 #include "study/decode_batch.h"
 
 namespace gauntlet::study {

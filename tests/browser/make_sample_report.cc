@@ -11,7 +11,7 @@
 
 #include "lab/report/html.h"
 #include "lab/report/markdown.h"
-#include "lab/run_record.h"
+#include "lab/records/run_record.h"
 
 namespace gauntlet::lab {
 namespace {

@@ -1,6 +1,6 @@
 // The declaration that all planted lies share.
 #pragma once
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 #include "tests/lies/params.h"
 
 namespace gauntlet::lies {

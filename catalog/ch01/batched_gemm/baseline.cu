@@ -2,7 +2,7 @@
 // it ends.
 #include "catalog/ch01/batched_gemm/pair.h"
 #include "core/cuda/cublas.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::batched_gemm::cuda {
 

@@ -3,7 +3,7 @@
 
 #include "catalog/ch01/batched_gemm/pair.h"
 #include "core/threads.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::batched_gemm::cpu {
 namespace {

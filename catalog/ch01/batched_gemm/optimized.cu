@@ -1,7 +1,7 @@
 // One strided-batched call: the library spreads all products over the GPU in one launch.
 #include "catalog/ch01/batched_gemm/pair.h"
 #include "core/cuda/cublas.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::batched_gemm::cuda {
 

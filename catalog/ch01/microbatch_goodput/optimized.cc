@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "catalog/ch01/microbatch_goodput/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::microbatch_goodput::cpu {
 namespace {

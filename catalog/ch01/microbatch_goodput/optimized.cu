@@ -5,7 +5,7 @@
 
 #include "catalog/ch01/microbatch_goodput/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::microbatch_goodput::cuda {
 namespace {

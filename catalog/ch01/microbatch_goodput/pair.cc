@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch01::microbatch_goodput {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "catalog/ch01/sync_every_call/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::sync_every_call::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // fp32 products and sums on the FMA units: the library's default for fp32 operands.
 #include "catalog/ch01/tf32_matmul/pair.h"
 #include "core/cuda/cublas.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::tf32_matmul::cuda {
 

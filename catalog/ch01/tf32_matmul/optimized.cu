@@ -2,7 +2,7 @@
 // sums stay fp32.
 #include "catalog/ch01/tf32_matmul/pair.h"
 #include "core/cuda/cublas.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch01::tf32_matmul::cuda {
 

@@ -3,7 +3,7 @@
 
 #include "catalog/ch06/block_sizing/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch06::block_sizing::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "catalog/ch06/managed_prefetch/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch06::managed_prefetch::cuda {
 namespace {

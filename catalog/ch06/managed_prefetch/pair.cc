@@ -2,7 +2,7 @@
 
 #include "core/cuda/managed.h"
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch06::managed_prefetch {
 namespace {

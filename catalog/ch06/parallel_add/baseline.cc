@@ -1,6 +1,6 @@
 // One core adds everything.
 #include "catalog/ch06/parallel_add/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch06::parallel_add::cpu {
 namespace {

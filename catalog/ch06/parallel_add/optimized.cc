@@ -1,7 +1,7 @@
 // Every core adds one contiguous range.
 #include "catalog/ch06/parallel_add/pair.h"
 #include "core/threads.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch06::parallel_add::cpu {
 namespace {

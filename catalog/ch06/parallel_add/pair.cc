@@ -1,7 +1,7 @@
 #include "catalog/ch06/parallel_add/pair.h"
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch06::parallel_add {
 namespace {

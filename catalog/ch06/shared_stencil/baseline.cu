@@ -4,7 +4,7 @@
 
 #include "catalog/ch06/shared_stencil/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch06::shared_stencil::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Kinetic energy out of one array per field: only what is used is read.
 #include "catalog/ch07/aos_to_soa/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::aos_to_soa::cpu {
 

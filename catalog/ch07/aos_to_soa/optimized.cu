@@ -4,7 +4,7 @@
 
 #include "catalog/ch07/aos_to_soa/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::aos_to_soa::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch07::aos_to_soa {
 namespace {

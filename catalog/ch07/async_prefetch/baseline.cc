@@ -1,7 +1,7 @@
 // Each row is loaded when its sum is due; the core looks only as far ahead as its reorder buffer
 // reaches.
 #include "catalog/ch07/async_prefetch/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::async_prefetch::cpu {
 

@@ -1,6 +1,6 @@
 // The same loop, which also asks for the row that is due kAhead lookups later.
 #include "catalog/ch07/async_prefetch/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::async_prefetch::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "catalog/ch07/async_prefetch/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "ptx/cp_async.cuh"
 
 namespace gauntlet::ch07::async_prefetch::cuda {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch07::async_prefetch {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "catalog/ch07/bank_conflicts/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::bank_conflicts::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Column by column through a row-major matrix: every access is one row apart.
 #include "catalog/ch07/coalesced_copy/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::coalesced_copy::cpu {
 

@@ -4,7 +4,7 @@
 
 #include "catalog/ch07/coalesced_copy/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::coalesced_copy::cuda {
 namespace {

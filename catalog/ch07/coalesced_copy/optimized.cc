@@ -1,6 +1,6 @@
 // Row by row: the same copies in address order.
 #include "catalog/ch07/coalesced_copy/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::coalesced_copy::cpu {
 

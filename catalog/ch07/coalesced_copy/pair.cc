@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch07::coalesced_copy {
 namespace {

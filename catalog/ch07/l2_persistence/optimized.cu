@@ -6,7 +6,7 @@
 
 #include "catalog/ch07/l2_persistence/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::l2_persistence::cuda {
 namespace {

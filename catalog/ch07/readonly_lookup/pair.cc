@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch07::readonly_lookup {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "catalog/ch07/tiled_matmul/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::tiled_matmul::cpu {
 

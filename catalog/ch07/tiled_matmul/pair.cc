@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch07::tiled_matmul {
 namespace {

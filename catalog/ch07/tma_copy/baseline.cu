@@ -3,7 +3,7 @@
 
 #include "catalog/ch07/tma_copy/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::tma_copy::cuda {
 namespace {

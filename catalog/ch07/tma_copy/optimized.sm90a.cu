@@ -4,7 +4,7 @@
 
 #include "catalog/ch07/tma_copy/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"

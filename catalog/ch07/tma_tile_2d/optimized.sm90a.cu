@@ -5,7 +5,7 @@
 #include "catalog/ch07/tma_tile_2d/pair.h"
 #include "core/cuda/check.h"
 #include "core/cuda/tensor_map.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch07::tma_tile_2d {
 namespace {

@@ -1,6 +1,6 @@
 // Row by row of the output, so down the columns of the input: every load is on another cache line.
 #include "catalog/ch07/transpose_padded/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::transpose_padded::cpu {
 

@@ -4,7 +4,7 @@
 
 #include "catalog/ch07/transpose_padded/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::transpose_padded::cuda {
 namespace {

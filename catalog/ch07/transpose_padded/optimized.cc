@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "catalog/ch07/transpose_padded/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::transpose_padded::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include "catalog/ch07/transpose_swizzled/pair.h"
 #include "catalog/ch07/transpose_swizzled/tile.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::transpose_swizzled::cuda {
 namespace {

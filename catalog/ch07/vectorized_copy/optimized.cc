@@ -3,7 +3,7 @@
 
 #include "catalog/ch07/vectorized_copy/pair.h"
 #include "core/opaque.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch07::vectorized_copy::cpu {
 namespace {

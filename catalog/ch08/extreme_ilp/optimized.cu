@@ -6,7 +6,7 @@
 
 #include "catalog/ch08/extreme_ilp/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::extreme_ilp::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include "catalog/ch08/extreme_ilp/pair.h"
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch08::extreme_ilp {
 namespace {

@@ -1,6 +1,6 @@
 // One accumulator: the language fixes the order of float additions, so each waits for the last.
 #include "catalog/ch08/loop_unrolling/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::loop_unrolling::cpu {
 

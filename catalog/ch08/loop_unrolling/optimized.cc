@@ -1,6 +1,6 @@
 // Eight accumulators take turns: additions that do not wait for one another.
 #include "catalog/ch08/loop_unrolling/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::loop_unrolling::cpu {
 namespace {

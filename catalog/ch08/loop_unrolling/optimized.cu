@@ -4,7 +4,7 @@
 
 #include "catalog/ch08/loop_unrolling/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::loop_unrolling::cuda {
 namespace {

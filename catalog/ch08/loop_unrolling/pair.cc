@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch08::loop_unrolling {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "catalog/ch08/occupancy_for_latency/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::occupancy_for_latency::cuda {
 namespace {

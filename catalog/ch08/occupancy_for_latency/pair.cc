@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch08::occupancy_for_latency {
 namespace {

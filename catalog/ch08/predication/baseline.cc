@@ -1,7 +1,7 @@
 // A field with a cutoff, switched off smoothly; pairs out of reach are skipped. For random points
 // the branch cannot be predicted.
 #include "catalog/ch08/predication/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::predication::cpu {
 

@@ -1,7 +1,7 @@
 // The same field without a branch: pairs out of reach are moved to the cutoff, where the field is
 // exactly zero.
 #include "catalog/ch08/predication/pair.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::predication::cpu {
 

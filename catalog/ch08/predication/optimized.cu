@@ -4,7 +4,7 @@
 
 #include "catalog/ch08/predication/pair.h"
 #include "core/cuda/check.h"
-#include "lab/side.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch08::predication::cuda {
 namespace {

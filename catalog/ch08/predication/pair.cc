@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "core/threads.h"
-#include "lab/pair.h"
+#include "lab/author/pair.h"
 
 namespace gauntlet::ch08::predication {
 namespace {

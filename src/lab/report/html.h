@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "lab/run_record.h"
+#include "lab/records/run_record.h"
 
 namespace gauntlet::lab {
 

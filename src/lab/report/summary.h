@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/run_record.h"
+#include "lab/records/run_record.h"
 
 namespace gauntlet::lab::report {
 

@@ -1,7 +1,7 @@
 // Takes and touches memory until it is stopped.
 #include <vector>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/allocates/pair.h"
 
 namespace gauntlet::lies::allocates::cpu {

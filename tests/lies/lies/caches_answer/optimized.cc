@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/caches_answer/pair.h"
 #include "tests/lies/scale.h"
 

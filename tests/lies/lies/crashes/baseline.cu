@@ -1,5 +1,5 @@
 // Honest, and slow on purpose.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/crashes/pair.h"
 #include "tests/lies/scale.cuh"
 

@@ -1,5 +1,5 @@
 // Writes where nothing is.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/crashes/pair.h"
 #include "tests/lies/scale.h"
 

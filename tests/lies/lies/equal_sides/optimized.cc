@@ -1,5 +1,5 @@
 // The same work and the same code as the baseline.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/equal_sides/pair.h"
 #include "tests/lies/scale.h"
 

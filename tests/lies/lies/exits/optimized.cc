@@ -1,7 +1,7 @@
 // Calls exit(0) in the middle of a measurement.
 #include <cstdlib>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/exits/pair.h"
 
 namespace gauntlet::lies::exits::cpu {

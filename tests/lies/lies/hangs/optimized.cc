@@ -1,7 +1,7 @@
 // Waits for a signal that nobody sends.
 #include <unistd.h>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/hangs/pair.h"
 
 namespace gauntlet::lies::hangs::cpu {

@@ -1,5 +1,5 @@
 // A kernel that never ends.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/hangs/pair.h"
 #include "tests/lies/scale.cuh"
 

@@ -1,5 +1,5 @@
 // The same work in one pass.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/honest/pair.h"
 #include "tests/lies/scale.cuh"
 

@@ -1,5 +1,5 @@
 // Skips the last quarter: in a buffer that held the right values before, nobody would see it.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/leaves_unwritten/pair.h"
 #include "tests/lies/scale.h"
 

@@ -1,5 +1,5 @@
 // Leaves a mark in the input after having used it.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/mutates_input/pair.h"
 #include "tests/lies/scale.h"
 

@@ -1,7 +1,7 @@
 // The same slow work as the baseline, on a stream that the events around a sample do not see.
 #include <memory>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/other_stream/pair.h"
 #include "tests/lies/scale.cuh"
 

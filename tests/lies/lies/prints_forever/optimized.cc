@@ -1,7 +1,7 @@
 // Prints until it is stopped.
 #include <cstdio>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/prints_forever/pair.h"
 
 namespace gauntlet::lies::prints_forever::cpu {

@@ -1,7 +1,7 @@
 // Honest, and slow on purpose; prints as much per run as the optimized side.
 #include <cstdio>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/prints_garbage/pair.h"
 #include "tests/lies/scale.h"
 

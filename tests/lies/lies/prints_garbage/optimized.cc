@@ -1,7 +1,7 @@
 // Honest and fast, but noisy.
 #include <cstdio>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/prints_garbage/pair.h"
 #include "tests/lies/scale.h"
 

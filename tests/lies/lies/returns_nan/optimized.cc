@@ -1,7 +1,7 @@
 // One NaN in the middle.
 #include <limits>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/returns_nan/pair.h"
 #include "tests/lies/scale.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/right_only_first/pair.h"
 #include "tests/lies/scale.h"
 

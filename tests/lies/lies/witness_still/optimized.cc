@@ -1,5 +1,5 @@
 // Faster, but by its own account it still makes as many passes.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/witness_still/pair.h"
 #include "tests/lies/scale.h"
 

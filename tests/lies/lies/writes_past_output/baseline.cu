@@ -1,5 +1,5 @@
 // Honest, and slow on purpose.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/writes_past_output/pair.h"
 #include "tests/lies/scale.cuh"
 

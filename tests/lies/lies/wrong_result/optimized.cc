@@ -1,5 +1,5 @@
 // Wrong in its last element only.
-#include "lab/side.h"
+#include "lab/author/side.h"
 #include "tests/lies/lies/wrong_result/pair.h"
 #include "tests/lies/scale.h"
 

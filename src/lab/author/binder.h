@@ -1,0 +1,87 @@
+// Binder: how a pair declares its buffers. The same bind() runs for the CPU, for a GPU and for the
+// host view that the reference reads; the binder decides where the memory is.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "core/dtype.h"
+#include "core/random.h"
+#include "lab/author/knobs.h"
+
+namespace gauntlet::lab::inline author {
+
+/// Writes one input's values. Called for disjoint ranges by several threads unless `whole` is set.
+struct Fill {
+  /// (destination of element `begin`, begin, end, random source of this buffer and seed)
+  std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> write;
+  bool whole = false;
+  bool in_bytes = false;  // begin and end count bytes, whatever the element
+
+  static Fill uniform(float low = -1.0f, float high = 1.0f);   // f32
+  static Fill integers(std::int64_t low, std::int64_t bound);  // i32, in [low, bound)
+  static Fill bytes();                                         // any type, random bits
+  static Fill constant_zero();
+
+  /// All of a buffer at once, for structures such as permutations: f(span, random).
+  template <class T, class F>
+  static Fill custom(F f) {
+    return {.write =
+                [f](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
+                  f(std::span<T>(static_cast<T*>(out), static_cast<std::size_t>(end - begin)),
+                    random);
+                },
+            .whole = true};
+  }
+};
+
+enum class Memory {
+  device,   // the backend's own: host memory on the CPU, cudaMalloc on a GPU
+  managed,  // cudaMallocManaged; host memory on the CPU
+  pinned,   // page-locked host memory; host memory on the CPU
+};
+
+enum class Role { input, output, scratch };
+
+struct BufferSpec {
+  std::string name;
+  Role role = Role::input;
+  DType type = DType::f32;
+  std::int64_t count = 0;
+  Fill fill = {};
+  Memory memory = Memory::device;
+};
+
+class Binder {
+ public:
+  explicit Binder(const Knobs& knobs) : knobs_(knobs) {}
+  virtual ~Binder() = default;
+
+  std::int64_t knob(const std::string& name) const { return knobs_[name]; }
+  const Knobs& knobs() const { return knobs_; }
+
+  template <class T>
+  const T* input(const std::string& name, std::int64_t count, Fill fill,
+                 Memory memory = Memory::device) {
+    return static_cast<const T*>(
+        add({name, Role::input, dtype_of<T>(), count, std::move(fill), memory}));
+  }
+  template <class T>
+  T* output(const std::string& name, std::int64_t count, Memory memory = Memory::device) {
+    return static_cast<T*>(add({name, Role::output, dtype_of<T>(), count, {}, memory}));
+  }
+  /// Working memory whose content nobody checks. Not zeroed.
+  template <class T>
+  T* scratch(const std::string& name, std::int64_t count, Memory memory = Memory::device) {
+    return static_cast<T*>(add({name, Role::scratch, dtype_of<T>(), count, {}, memory}));
+  }
+
+ protected:
+  virtual void* add(BufferSpec spec) = 0;
+
+ private:
+  const Knobs& knobs_;
+};
+
+}  // namespace gauntlet::lab::inline author

@@ -1,0 +1,102 @@
+#include "lab/author/binder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace gauntlet::lab::inline author {
+namespace {
+
+/// Remembers what was declared.
+class SpyBinder final : public Binder {
+ public:
+  using Binder::Binder;
+  std::vector<BufferSpec> specs;
+
+ protected:
+  void* add(BufferSpec spec) override {
+    specs.push_back(std::move(spec));
+    return this;
+  }
+};
+
+template <class T>
+std::vector<T> filled(const Fill& fill, std::int64_t count, std::uint64_t seed) {
+  std::vector<T> values(static_cast<std::size_t>(count), T{});
+  fill.write(values.data(), 0, count, Random(seed));
+  return values;
+}
+
+TEST(Binder, hands_on_type_role_count_and_memory) {
+  const Knobs knobs = Knobs::defaults({{.name = "n", .cpu = 5}}, BackendKind::cpu);
+  SpyBinder binder(knobs);
+  EXPECT_EQ(binder.knob("n"), 5);
+  EXPECT_EQ(static_cast<const void*>(binder.input<float>("a", 3, Fill::uniform())), &binder);
+  binder.output<std::uint16_t>("b", 4, Memory::pinned);
+  binder.scratch<double>("c", 5, Memory::managed);
+  ASSERT_EQ(binder.specs.size(), 3u);
+  EXPECT_EQ(binder.specs[0].name, "a");
+  EXPECT_EQ(binder.specs[0].role, Role::input);
+  EXPECT_EQ(binder.specs[0].type, DType::f32);
+  EXPECT_EQ(binder.specs[0].count, 3);
+  EXPECT_EQ(binder.specs[0].memory, Memory::device);
+  EXPECT_TRUE(binder.specs[0].fill.write);
+  EXPECT_EQ(binder.specs[1].role, Role::output);
+  EXPECT_EQ(binder.specs[1].type, DType::u16);
+  EXPECT_EQ(binder.specs[1].memory, Memory::pinned);
+  EXPECT_EQ(binder.specs[2].role, Role::scratch);
+  EXPECT_EQ(binder.specs[2].type, DType::f64);
+  EXPECT_EQ(binder.specs[2].memory, Memory::managed);
+}
+
+TEST(Fill, gives_the_same_values_however_the_range_is_split) {
+  for (const Fill& fill : {Fill::uniform(-2, 5), Fill::integers(-3, 100)}) {
+    ASSERT_FALSE(fill.whole);
+    const auto whole = filled<std::uint32_t>(fill, 100, 7);
+    std::vector<std::uint32_t> parts(100);
+    const Random random(7);
+    fill.write(parts.data() + 60, 60, 100, random);
+    fill.write(parts.data(), 0, 60, random);
+    EXPECT_EQ(parts, whole);
+  }
+}
+
+TEST(Fill, changes_with_the_seed) {
+  EXPECT_NE(filled<float>(Fill::uniform(), 50, 1), filled<float>(Fill::uniform(), 50, 2));
+  EXPECT_NE(filled<std::uint8_t>(Fill::bytes(), 50, 1), filled<std::uint8_t>(Fill::bytes(), 50, 2));
+}
+
+TEST(Fill, keeps_integers_in_their_range_and_reaches_both_ends) {
+  const auto values = filled<std::int32_t>(Fill::integers(-2, 3), 500, 3);
+  const auto [low, high] = std::ranges::minmax(values);
+  EXPECT_EQ(low, -2);
+  EXPECT_EQ(high, 2);
+}
+
+TEST(Fill, keeps_uniform_values_in_their_range) {
+  const auto values = filled<float>(Fill::uniform(0.5f, 0.75f), 500, 3);
+  const auto [low, high] = std::ranges::minmax(values);
+  EXPECT_GE(low, 0.5f);
+  EXPECT_LE(high, 0.75f);
+  EXPECT_GT(high - low, 0.2f);
+}
+
+TEST(Fill, writes_an_odd_number_of_bytes_and_none_beyond) {
+  std::vector<unsigned char> bytes(16, 0xEE);
+  Fill::bytes().write(bytes.data(), 0, 13, Random(4));
+  EXPECT_FALSE(
+      std::all_of(bytes.begin() + 8, bytes.begin() + 13, [](auto b) { return b == 0xEE; }));
+  EXPECT_TRUE(std::all_of(bytes.begin() + 13, bytes.end(), [](auto b) { return b == 0xEE; }));
+}
+
+TEST(Fill, hands_a_custom_filler_all_of_the_buffer) {
+  const Fill fill = Fill::custom<std::int32_t>([](std::span<std::int32_t> all, const Random&) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int32_t>(all.size() - i);
+  });
+  EXPECT_TRUE(fill.whole);
+  EXPECT_EQ(filled<std::int32_t>(fill, 4, 1), (std::vector<std::int32_t>{4, 3, 2, 1}));
+}
+
+}  // namespace
+}  // namespace gauntlet::lab::inline author

@@ -1,0 +1,120 @@
+// Pair: everything about a target except its sides. A pair's pair.cc returns one; a lab, whose
+// sides are rungs, says in addition what each rung adds.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/author/binder.h"
+#include "lab/author/knobs.h"
+#include "lab/author/reference.h"
+#include "lab/author/side.h"
+
+namespace gauntlet::lab::inline author {
+
+/// What the optimized side is supposed to improve. Anything but speed is judged by the pair's goal
+/// metric.
+enum class Goal { speed, memory, accuracy, tail_latency };
+
+/// A demonstration has a baseline that exists to teach (one thread, 32-way conflicts) and stays out
+/// of headlines.
+enum class Kind { comparison, demonstration };
+
+/// Bytes and operations that any correct implementation must spend: what the roofline is computed
+/// from.
+struct Cost {
+  double read_bytes = 0;
+  double write_bytes = 0;
+  double flops = 0;
+  DType rate = DType::f32;                                 // the arithmetic the FLOPs run at
+  enum class Unit { vector, matrix } unit = Unit::vector;  // FMA units or tensor cores
+  /// Where the bytes come from; `cache` is the last level that the sides share.
+  enum class Level { dram, cache, l1_cache, host_link } level = Level::dram;
+};
+
+/// The counter or fact that must move if the technique is what made the difference.
+struct Witness {
+  enum class Source { counter, fact, none };
+  enum class Moves { falls, rises };
+  Source source = Source::none;
+  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact
+  Moves moves = Moves::falls;
+  double factor = 1.1;  // by at least this ratio
+  std::string meaning;  // what it shows, or for `none` why there is nothing to read
+
+  static Witness counter(std::string name, Moves moves, double factor, std::string meaning) {
+    return {Source::counter, std::move(name), moves, factor, std::move(meaning)};
+  }
+  static Witness fact(std::string name, Moves moves, double factor, std::string meaning) {
+    return {Source::fact, std::move(name), moves, factor, std::move(meaning)};
+  }
+  static Witness none(std::string why) {
+    return {Source::none, {}, Moves::falls, 1, std::move(why)};
+  }
+};
+
+/// A named number of each side beyond its time.
+struct Metric {
+  std::string name;
+  std::string unit;
+  enum class Better { lower, higher } better = Better::lower;
+  enum class From {
+    fact,        // the side's fact of the same name
+    rate,        // `amount(knobs)` per second of the side's median time
+    error,       // the side's largest verification error, relative to magnitude
+    outcome,     // the side's outcome of the same name, read after its samples (Side::outcomes)
+    percentile,  // `percent` of the side's distribution `distribution`, in its unit
+  } from = From::fact;
+  std::function<double(const Knobs&)> amount = {};
+  double percent = 0;             // 99 for p99
+  std::string distribution = {};  // a name among Side::distributions
+};
+
+/// What one rung of a lab adds to the one before.
+struct Rung {
+  std::string name;  // as in its file's name: rung_3_tma.cu is "tma"
+  std::string claim;
+  Witness witness = {};
+};
+
+/// What a pair says about one backend.
+struct BackendFacts {
+  Kind kind = Kind::comparison;
+  std::string claim;  // one sentence
+  std::function<Cost(const Knobs&)> cost;
+  Witness witness;                      // of a pair; a lab's are with its rungs
+  std::vector<std::string> needs = {};  // capabilities of this backend: "sm_80", "cublas"
+  std::vector<Rung> rungs = {};         // of a lab, from the second on
+};
+
+template <class Params>
+struct Pair {
+  std::string title;      // baseline → optimized, as the catalogue says it
+  std::string technique;  // from the chapter's list
+  Goal goal = Goal::speed;
+  std::string goal_metric = {};         // a metric below, for goals other than speed
+  double bar = 1.02;                    // the interval of the improvement must clear this
+  std::vector<std::string> needs = {};  // capabilities on any backend: "io_uring", "2 ranks"
+  std::vector<std::string> tags = {};
+  std::vector<Knob> knobs = {};
+  std::optional<BackendFacts> cpu = {};
+  std::optional<BackendFacts> cuda = {};
+  std::optional<BackendFacts> ranks = {};
+  std::vector<Metric> metrics = {};
+  bool cold = false;  // measure with flushed caches by default
+
+  /// Declares the buffers and returns the parameters both sides take.
+  std::function<Params(Binder&)> bind;
+  /// Computes what the outputs must be from host copies of the inputs (output pointers are null).
+  std::function<void(const Params&, Reference&)> reference;
+  /// Untimed, before every single run: puts state back that a run consumes (such as where pages
+  /// live). It sees inputs and scratch; output pointers are null.
+  std::function<void(const Params&)> reset = {};
+};
+
+/// A lab is declared like a pair; its sides are rungs.
+template <class Params>
+using Lab = Pair<Params>;
+
+}  // namespace gauntlet::lab::inline author

@@ -1,0 +1,219 @@
+#include "lab/ceilings/ceilings.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/files.h"
+#include "lab/ceilings/ceiling_backends.h"
+
+namespace gauntlet::lab::inline ceilings {
+namespace {
+
+constexpr int kFormat = 1;  // of the file; another one is measured again
+
+const char* unit_of(const std::string& ceiling) {
+  return ceiling.starts_with("fma_") || ceiling.starts_with("matrix_") ? "GFLOP/s" : "GB/s";
+}
+
+std::filesystem::path cache_folder() {
+  // The specification of XDG says to ignore a relative path.
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && cache[0] == '/') return cache;
+  if (const char* home = std::getenv("HOME"); home && home[0] == '/') {
+    return std::filesystem::path(home) / ".cache";
+  }
+  const passwd* user = getpwuid(getuid());
+  return std::filesystem::path(user && user->pw_dir ? user->pw_dir : "/") / ".cache";
+}
+
+/// Rates by name, for one width of the machine, in units per nanosecond: GB/s is bytes per
+/// nanosecond.
+class Rates {
+ public:
+  Rates(const Ceilings& ceilings, Threads threads)
+      : ceilings_(ceilings),
+        suffix_(ceilings.backend == BackendKind::cpu && threads == Threads::one ? "_1t" : "") {}
+
+  double operator[](const std::string& name) const { return ceilings_.get(name + suffix_); }
+
+  BackendKind backend() const { return ceilings_.backend; }
+
+ private:
+  const Ceilings& ceilings_;
+  std::string suffix_;
+};
+
+/// Time of an amount at a rate: 0 for nothing, and nothing known when the rate is absent.
+std::optional<double> time_ns(double amount, double rate) {
+  if (amount <= 0) return 0.0;
+  if (rate <= 0) return std::nullopt;
+  return amount / rate;
+}
+
+std::optional<double> memory_ns(const Cost& cost, const Rates& rates) {
+  switch (cost.level) {
+    case Cost::Level::dram: {
+      const double both = std::min(cost.read_bytes, cost.write_bytes);
+      const auto copied = time_ns(2 * both, rates["dram_copy"]);
+      const auto read = time_ns(cost.read_bytes - both, rates["dram_read"]);
+      const auto written = time_ns(cost.write_bytes - both, rates["dram_write"]);
+      if (!copied || !read || !written) return std::nullopt;
+      return *copied + *read + *written;
+    }
+    case Cost::Level::cache:
+      return time_ns(cost.read_bytes + cost.write_bytes,
+                     rates[rates.backend() == BackendKind::cpu ? "llc_read" : "l2_read"]);
+    case Cost::Level::l1_cache:
+      return time_ns(cost.read_bytes + cost.write_bytes, rates["l1_read"]);
+    case Cost::Level::host_link: {
+      const auto in = time_ns(cost.read_bytes, rates["h2d_pinned"]);
+      const auto out = time_ns(cost.write_bytes, rates["d2h_pinned"]);
+      if (!in || !out) return std::nullopt;
+      return std::max(*in, *out);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<double> compute_ns(const Cost& cost, const Rates& rates) {
+  const std::string type(name_of(cost.rate));
+  double rate = rates[(cost.unit == Cost::Unit::matrix ? "matrix_" : "fma_") + type];
+  if (rate <= 0 && cost.unit == Cost::Unit::matrix && rates.backend() == BackendKind::cpu) {
+    rate = rates["fma_" + type];
+  }
+  return time_ns(cost.flops, rate);
+}
+
+}  // namespace
+
+double Ceilings::get(const std::string& name) const {
+  const auto found = values.find(name);
+  return found == values.end() ? 0 : found->second.value;
+}
+
+nlohmann::json to_json(const Ceilings& ceilings) {
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [name, ceiling] : ceilings.values) {
+    nlohmann::json tries = nlohmann::json::array();
+    for (const CeilingTry& entry : ceiling.tries) {
+      tries.push_back({{"method", entry.method}, {"value", entry.value}});
+    }
+    values[name] = {{"value", ceiling.value},
+                    {"unit", ceiling.unit},
+                    {"method", ceiling.method},
+                    {"tries", std::move(tries)}};
+  }
+  return {{"format", kFormat},
+          {"machine_key", ceilings.machine_key},
+          {"backend", name_of(ceilings.backend)},
+          {"measured_at", ceilings.measured_at},
+          {"values", std::move(values)}};
+}
+
+Expected<Ceilings> ceilings_from_json(const nlohmann::json& json) {
+  try {
+    if (const int format = json.at("format").get<int>(); format != kFormat) {
+      return Error{fmt::format("ceilings of format {}, this version reads {}; measure them again",
+                               format, kFormat)};
+    }
+    Ceilings ceilings;
+    ceilings.machine_key = json.at("machine_key").get<std::string>();
+    ceilings.measured_at = json.at("measured_at").get<std::int64_t>();
+    const auto backend = json.at("backend").get<std::string>();
+    if (backend != "cpu" && backend != "cuda") {
+      return Error{fmt::format("ceilings of an unknown backend '{}'; measure them again", backend)};
+    }
+    ceilings.backend = backend == "cpu" ? BackendKind::cpu : BackendKind::cuda;
+    for (const auto& [name, value] : json.at("values").items()) {
+      Ceiling ceiling{.value = value.at("value").get<double>(),
+                      .unit = value.at("unit").get<std::string>(),
+                      .method = value.at("method").get<std::string>(),
+                      .tries = {}};
+      if (!std::isfinite(ceiling.value) || ceiling.value <= 0) {
+        return Error{fmt::format("the ceiling {} is {}, which no machine has; measure them again",
+                                 name, ceiling.value)};
+      }
+      for (const auto& entry : value.at("tries")) {
+        ceiling.tries.push_back({.method = entry.at("method").get<std::string>(),
+                                 .value = entry.at("value").get<double>()});
+      }
+      ceilings.values.emplace(name, std::move(ceiling));
+    }
+    return ceilings;
+  } catch (const nlohmann::json::exception& fault) {
+    return Error{fmt::format("not a file of ceilings ({}); measure them again", fault.what())};
+  }
+}
+
+void record(Ceilings& ceilings, const Probe& probe, double seconds) {
+  check(seconds > 0 && probe.amount > 0, "a try needs an amount and a time");
+  const double value = probe.amount / seconds * 1e-9;
+  Ceiling& ceiling = ceilings.values[probe.ceiling];
+  ceiling.unit = unit_of(probe.ceiling);
+  ceiling.tries.push_back({.method = probe.method, .value = value});
+  if (value > ceiling.value) {
+    ceiling.value = value;
+    ceiling.method = probe.method;
+  }
+}
+
+Expected<Ceilings> measure_ceilings(BackendKind backend, const MachineInfo& machine,
+                                    const CeilingProgress& progress) {
+  const CeilingProgress report = progress ? progress : [](const std::string&) {};
+  Expected<Ceilings> measured = backend == BackendKind::cpu
+                                    ? measure_cpu_ceilings(machine, report)
+                                    : measure_cuda_ceilings(machine, report);
+  if (!measured) return measured;
+  measured->backend = backend;
+  measured->machine_key = backend == BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
+  measured->measured_at = static_cast<std::int64_t>(std::time(nullptr));
+  return measured;
+}
+
+std::string ceilings_path(const std::string& machine_key) {
+  std::string name = machine_key;
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '.' && c != '_') c = '-';
+  }
+  return cache_folder() / "gauntlet" / ("ceilings-" + name + ".json");
+}
+
+std::optional<Ceilings> load_ceilings(const std::string& machine_key) {
+  const auto text = read_file(ceilings_path(machine_key));
+  if (!text) return std::nullopt;
+  Expected<Ceilings> ceilings = ceilings_from_json(nlohmann::json::parse(*text, nullptr, false));
+  if (!ceilings || ceilings->machine_key != machine_key) return std::nullopt;
+  return std::move(*ceilings);
+}
+
+Expected<void> save_ceilings(const Ceilings& ceilings) {
+  const std::filesystem::path path = ceilings_path(ceilings.machine_key);
+  if (auto made = make_folders(path.parent_path()); !made) return made;
+  return atomic_write_file(path, to_json(ceilings).dump(2) + '\n');
+}
+
+RooflinePoint place(const Cost& cost, double ns, const Ceilings& ceilings, Threads threads) {
+  const Rates rates(ceilings, threads);
+  RooflinePoint point;
+  const double bytes = cost.read_bytes + cost.write_bytes;
+  if (bytes > 0) point.intensity = cost.flops / bytes;
+  const auto memory = memory_ns(cost, rates);
+  const auto compute = compute_ns(cost, rates);
+  if (!memory || !compute) return point;
+  point.floor_ns = std::max(*memory, *compute);
+  if (point.floor_ns <= 0) return point;
+  point.bound_by = *memory >= *compute ? "memory" : "compute";
+  if (ns > 0) point.percent = 100 * point.floor_ns / ns;
+  return point;
+}
+
+}  // namespace gauntlet::lab::inline ceilings

@@ -1,0 +1,98 @@
+#include "lab/records/compare.h"
+
+#include <gtest/gtest.h>
+
+namespace gauntlet::lab::inline records {
+namespace {
+
+using Verdict = RunDifference::Verdict;
+
+Result measured(const std::string& id, Estimate speedup) {
+  return {.id = id, .status = Status::passed, .speedup = speedup};
+}
+Result without_speedup(const std::string& id, Status status) {
+  return {.id = id, .status = status};
+}
+RunRecord record_of(std::vector<Result> results) { return {.results = std::move(results)}; }
+
+RunDifference compare_two(Result a, Result b) {
+  const auto differences = compare_runs(record_of({std::move(a)}), record_of({std::move(b)}));
+  EXPECT_EQ(differences.size(), 1u);
+  return differences.at(0);
+}
+Verdict verdict_of(Estimate a, Estimate b) {
+  return compare_two(measured("x", a), measured("x", b)).verdict;
+}
+
+TEST(CompareRuns, counts_a_difference_only_where_the_intervals_part) {
+  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.2, 2.1, 2.3}), Verdict::faster);
+  EXPECT_EQ(verdict_of({2.2, 2.1, 2.3}, {2, 1.95, 2.05}), Verdict::slower);
+  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.1, 2.04, 2.16}), Verdict::same);
+  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.05, 2.05, 2.1}), Verdict::same) << "they touch";
+}
+
+TEST(CompareRuns, does_not_call_it_the_same_when_either_interval_is_wide) {
+  EXPECT_EQ(verdict_of({2, 1.5, 2.5}, {2, 1.95, 2.05}), Verdict::unclear);
+  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2, 1.5, 2.5}), Verdict::unclear);
+}
+
+TEST(CompareRuns, gives_the_ratio_of_the_medians) {
+  const RunDifference difference = compare_two(measured("x", {2, 2, 2}), measured("x", {3, 3, 3}));
+  EXPECT_DOUBLE_EQ(difference.ratio, 1.5);
+  EXPECT_EQ(difference.speedup_a.median, 2);
+  EXPECT_EQ(difference.speedup_b.median, 3);
+  EXPECT_EQ(difference.status_a, "passed");
+}
+
+TEST(CompareRuns, reports_a_status_that_changed_where_there_is_nothing_to_compare) {
+  const RunDifference difference =
+      compare_two(measured("x", {2, 2, 2}), without_speedup("x", Status::wrong));
+  EXPECT_EQ(difference.verdict, Verdict::status_changed);
+  EXPECT_EQ(difference.status_a, "passed");
+  EXPECT_EQ(difference.status_b, "wrong");
+  EXPECT_EQ(difference.ratio, 0);
+  EXPECT_EQ(
+      compare_two(without_speedup("x", Status::skipped), without_speedup("x", Status::skipped))
+          .verdict,
+      Verdict::same);
+}
+
+TEST(CompareRuns, names_what_only_one_run_has) {
+  const auto differences =
+      compare_runs(record_of({measured("a", {1, 1, 1}), measured("b", {1, 1, 1})}),
+                   record_of({measured("b", {1, 1, 1}), measured("c", {4, 4, 4})}));
+  ASSERT_EQ(differences.size(), 3u);
+  EXPECT_EQ(differences[0].id, "a");
+  EXPECT_EQ(differences[0].verdict, Verdict::only_in_a);
+  EXPECT_EQ(differences[1].verdict, Verdict::same);
+  EXPECT_EQ(differences[2].id, "c");
+  EXPECT_EQ(differences[2].verdict, Verdict::only_in_b);
+  EXPECT_EQ(differences[2].speedup_b.median, 4);
+}
+
+TEST(CompareRuns, keeps_backends_and_values_of_a_sweep_apart) {
+  Result gpu = measured("x", {9, 9, 9});
+  gpu.backend = BackendKind::cuda;
+  Result small = measured("x", {3, 3, 3}), large = measured("x", {5, 5, 5});
+  small.sweep_key = large.sweep_key = "n";
+  small.knobs = {{"n", 8}};
+  large.knobs = {{"n", 64}};
+  const RunRecord run = record_of({measured("x", {1, 1, 1}), gpu, small, large});
+  const auto differences = compare_runs(run, run);
+  ASSERT_EQ(differences.size(), 4u);
+  for (const RunDifference& difference : differences) EXPECT_DOUBLE_EQ(difference.ratio, 1);
+  EXPECT_EQ(differences[0].sweep, "");
+  EXPECT_EQ(differences[1].sweep, "n=64");
+  EXPECT_EQ(differences[2].sweep, "n=8");
+  EXPECT_EQ(differences[3].backend, "cuda");
+}
+
+TEST(CompareRuns, has_a_name_for_every_verdict) {
+  EXPECT_STREQ(name_of(Verdict::same), "same");
+  EXPECT_STREQ(name_of(Verdict::unclear), "unclear");
+  EXPECT_STREQ(name_of(Verdict::only_in_b), "only in B");
+  EXPECT_STREQ(name_of(Verdict::status_changed), "status changed");
+}
+
+}  // namespace
+}  // namespace gauntlet::lab::inline records

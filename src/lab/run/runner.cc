@@ -1,0 +1,285 @@
+#include "lab/run/runner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/process.h"
+#include "core/text.h"
+#include "lab/run/capability.h"
+#include "lab/run/judge.h"
+#include "lab/run/worker.h"
+
+namespace gauntlet::lab::inline run {
+namespace {
+
+using nlohmann::json;
+
+std::vector<BackendKind> backends_for(const Target& target, BackendChoice choice,
+                                      const MachineInfo& machine) {
+  switch (choice) {
+    case BackendChoice::cpu:
+      return {BackendKind::cpu};
+    case BackendChoice::cuda:
+      return {BackendKind::cuda};
+    case BackendChoice::all: {
+      std::vector<BackendKind> all;
+      for (BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
+        if (target.has(backend)) all.push_back(backend);
+      }
+      return all;
+    }
+    case BackendChoice::automatic:
+      break;
+  }
+  const bool gpu_fits = target.has(BackendKind::cuda) && !machine.gpus.empty();
+  return {gpu_fits || !target.has(BackendKind::cpu) ? BackendKind::cuda : BackendKind::cpu};
+}
+
+/// Reads what a worker answered. Nothing where it does not fit: a pair can write into the pipe,
+/// too.
+template <class Read>
+auto read_answer(const json& answer, Read read) -> Expected<decltype(read(answer))> {
+  try {
+    return read(answer);
+  } catch (const json::exception& error) {
+    return Error{fmt::format("reported a result that cannot be read: {}", error.what())};
+  }
+}
+
+Expected<Measurement> read_measurement(const json& answer) {
+  auto measurement = read_answer(answer, measurement_from_json);
+  if (measurement && measurement->ok && measurement->blocks.empty()) {
+    return Error{"reported a result that cannot be read: it has no blocks"};
+  }
+  return measurement;
+}
+
+std::uint64_t fresh_seed() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+}  // namespace
+
+std::string PlanItem::key() const {
+  std::string key = fmt::format("{} {}", target->id(), name_of(backend));
+  for (const auto& [name, value] : overrides) key += fmt::format(" {}={}", name, value);
+  return key;
+}
+
+Expected<std::vector<PlanItem>> make_plan(const std::vector<const Target*>& targets,
+                                          BackendChoice choice, const MachineInfo& machine,
+                                          const Knobs::Overrides& overrides,
+                                          const std::optional<Sweep>& sweep) {
+  std::vector<PlanItem> plan;
+  for (const Target* target : targets) {
+    for (BackendKind backend : backends_for(*target, choice, machine)) {
+      std::vector<PlanItem> items;
+      if (sweep) {
+        for (std::int64_t value : sweep->values) {
+          Knobs::Overrides with_value = overrides;
+          with_value[sweep->key] = value;
+          items.push_back({target, backend, with_value, sweep->key});
+        }
+      } else {
+        items.push_back({target, backend, overrides, ""});
+      }
+      for (PlanItem& item : items) {
+        const auto knobs =
+            Knobs::defaults(target->pair.knobs, backend).with(target->pair.knobs, item.overrides);
+        if (!knobs) {
+          return Error{fmt::format("{}: {}", target->id(), knobs.error().message),
+                       ErrorKind::wrong_use};
+        }
+        plan.push_back(std::move(item));
+      }
+    }
+  }
+  return plan;
+}
+
+struct Runner::Reply {
+  std::optional<json> answer;  // the worker's last message of substance
+  Status status = Status::crashed;
+  std::string reason;  // when there is no answer
+};
+
+Runner::Runner(RunnerOptions options, MachineInfo machine)
+    : options_(std::move(options)), machine_(std::move(machine)) {
+  if (options_.max_resident_bytes == 0) {
+    options_.max_resident_bytes = machine_.cpu.memory_bytes / 4 * 3;
+  }
+}
+
+Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_name,
+                          const ProgressCallback& progress, int process) {
+  Reply reply;
+  std::string error;
+  ChildOptions child{
+      .argv = {options_.program, kWorkerCommand, to_json(request).dump()},
+      .log_path = options_.folder + "/" + log_name,
+      .timeout_s = options_.timeout_s,
+      .max_resident_bytes = options_.max_resident_bytes,
+      .interrupt = options_.interrupt,
+      .on_line =
+          [&](const std::string& line) {
+            const json message = json::parse(line, nullptr, false);
+            if (!message.is_object() || !message.contains("type")) return;
+            const json& type = message["type"];
+            const auto text = [&](const char* field) {
+              const auto found = message.find(field);
+              return found != message.end() && found->is_string() ? found->get<std::string>() : "";
+            };
+            if (type == "progress") {
+              const auto ratio = message.find("ratio");
+              if (progress) {
+                progress({.phase = text("phase"),
+                          .side = text("side"),
+                          .ratio = ratio != message.end() && ratio->is_number()
+                                       ? ratio->get<double>()
+                                       : 0,
+                          .process = process});
+              }
+            } else if (type == "error") {
+              error = text("reason");
+              if (error.empty()) error = "unknown error";
+            } else if (type == "measurement" || type == "profile" || type == "ceilings") {
+              reply.answer = message;
+            }
+          },
+  };
+  const auto outcome = run_child(child);
+  if (!outcome) {
+    reply.reason = outcome.error().message;
+    return reply;
+  }
+  switch (outcome->end) {
+    case ChildOutcome::End::timed_out:
+      reply.answer.reset();
+      reply.status = Status::timed_out;
+      reply.reason = fmt::format("did not finish within {:.0f} s", options_.timeout_s);
+      break;
+    case ChildOutcome::End::out_of_memory:
+      reply.answer.reset();
+      reply.reason = fmt::format("used more than {} of memory and was stopped",
+                                 format_bytes(static_cast<double>(options_.max_resident_bytes)));
+      break;
+    case ChildOutcome::End::log_too_large:
+      reply.answer.reset();
+      reply.reason = fmt::format("printed more than {} and was stopped",
+                                 format_bytes(static_cast<double>(child.max_log_bytes)));
+      break;
+    case ChildOutcome::End::interrupted:
+      reply.answer.reset();
+      reply.reason = "interrupted";
+      break;
+    case ChildOutcome::End::signaled:
+      reply.answer.reset();
+      reply.reason = fmt::format("crashed: {}", signal_text(outcome->code));
+      break;
+    case ChildOutcome::End::exited:
+      if (reply.answer) break;
+      reply.reason = !error.empty() ? error
+                                    : fmt::format(
+                                          "ended its process with exit code {} before reporting a "
+                                          "result",
+                                          outcome->code);
+      break;
+  }
+  return reply;
+}
+
+void Runner::profile(Result& result, const PlanItem& item, Evidence& evidence,
+                     const std::string& log_name, const ProgressCallback& progress) {
+  WorkerRequest request{.task = WorkerRequest::Task::profile,
+                        .target = result.id,
+                        .backend = item.backend,
+                        .knobs = item.overrides,
+                        .options = options_.measure,
+                        .profile = options_.profile};
+  request.options.seed = fresh_seed();
+  if (options_.profile == ProfileLevel::deep_dive && item.backend == BackendKind::cuda) {
+    request.trace_path =
+        fmt::format("{}/profiles/{}.trace.json", options_.folder, slugify(item.key()));
+  }
+  if (progress) progress({.phase = "profile"});
+  const Reply reply = ask(request, log_name, {}, 0);
+  const Expected<ProfileOutcome> outcome =
+      reply.answer ? read_answer(*reply.answer, profile_outcome_from_json) : Error{reply.reason};
+  evidence.profile =
+      outcome
+          ? *outcome
+          : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
+}
+
+Result Runner::run(const PlanItem& item, const std::optional<Ceilings>& ceilings,
+                   const ProgressCallback& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Target& target = *item.target;
+  const Knobs knobs =
+      *Knobs::defaults(target.pair.knobs, item.backend).with(target.pair.knobs, item.overrides);
+  Result result = describe(target, item.backend, knobs);
+  result.sweep_key = item.sweep_key;
+  if (std::string missing = missing_capability(target, item.backend, machine_); !missing.empty()) {
+    result.status = Status::skipped;
+    result.reason = missing;
+    return result;
+  }
+  const std::string log_name = fmt::format("logs/{}.log", slugify(item.key()));
+  result.log = log_name;
+
+  Evidence evidence{.ceilings = ceilings};
+  const auto stop_at = [&](const Reply& reply) {
+    result.status = reply.status;
+    result.reason = reply.reason;
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  for (int process = 0; process < options_.max_processes; ++process) {
+    if (process >= options_.processes) {
+      std::vector<ProcessBlocks> blocks;
+      for (const Measurement& m : evidence.processes) blocks.push_back(m.blocks);
+      const Estimate ratio = estimate(blocks, [](const Block& b) { return b.ratio(); }, 17);
+      if (relative_half_width(ratio) < 5 * options_.measure.half_width) break;
+    }
+    WorkerRequest request{.target = result.id,
+                          .backend = item.backend,
+                          .knobs = item.overrides,
+                          .options = options_.measure};
+    request.options.seed = fresh_seed();
+    request.options.cold = options_.cold.value_or(target.pair.cold);
+    const Reply reply = ask(request, log_name, progress, process + 1);
+    if (!reply.answer) {
+      stop_at(reply);
+      return result;
+    }
+    Expected<Measurement> measurement = read_measurement(*reply.answer);
+    if (!measurement) {
+      stop_at({.status = Status::crashed, .reason = measurement.error().message});
+      return result;
+    }
+    evidence.processes.push_back(std::move(*measurement));
+    if (!evidence.processes.back().ok) break;
+  }
+  if (options_.profile != ProfileLevel::none && evidence.processes.back().ok) {
+    profile(result, item, evidence, log_name, progress);
+  }
+  judge(result, target, knobs, evidence);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+Expected<Ceilings> Runner::measure_ceilings(BackendKind backend, const ProgressCallback& progress) {
+  const Reply reply = ask({.task = WorkerRequest::Task::ceilings, .backend = backend},
+                          fmt::format("logs/ceilings-{}.log", name_of(backend)), progress, 0);
+  if (!reply.answer) return Error{"ceilings could not be measured: " + reply.reason};
+  const auto ceilings = read_answer(
+      *reply.answer, [](const json& answer) { return ceilings_from_json(answer.at("ceilings")); });
+  return ceilings ? *ceilings
+                  : Error{"ceilings could not be measured: " + ceilings.error().message};
+}
+
+}  // namespace gauntlet::lab::inline run

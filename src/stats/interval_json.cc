@@ -1,0 +1,23 @@
+#include "stats/interval_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json_fields.h"
+
+namespace gauntlet::stats {
+
+using nlohmann::json;
+
+json to_json(const Interval& interval) {
+  const auto number = [](double value) { return std::isfinite(value) ? json(value) : json(); };
+  return {{"value", number(interval.value)}, {"lo", number(interval.lo)}, {"hi", number(interval.hi)}};
+}
+
+Interval interval_from_json(const json& from) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  return {.value = number_at(from, from.contains("value") ? "value" : "median"),
+          .lo = number_at(from, "lo", kUnknown),
+          .hi = number_at(from, "hi", kUnknown)};
+}
+
+}  // namespace gauntlet::stats

@@ -1,0 +1,56 @@
+#include "stats/median.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "core/check.h"
+
+namespace gauntlet::stats {
+namespace {
+
+/// The 97.5% quantile of Student's t.
+double student(std::size_t degrees) {
+  constexpr std::array kTable = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                 2.447,  2.365, 2.306, 2.262, 2.228};
+  return degrees <= kTable.size() ? kTable[degrees - 1]
+                                  : 1.96 + 2.65 / static_cast<double>(degrees);
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  check(!values.empty(), "median of nothing");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  const double above = *middle;
+  return (above + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double quantile(std::vector<double>& values, double q) {
+  check(!values.empty(), "quantile of nothing");
+  const auto position = static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(position),
+                   values.end());
+  return values[position];
+}
+
+double spread(const std::vector<double>& values) {
+  if (values.size() < 4) return 0;
+  std::vector<double> copy = values;
+  const double low = quantile(copy, 0.25), high = quantile(copy, 0.75);
+  return (high - low) / median(values);
+}
+
+Interval student_interval(const std::vector<double>& values) {
+  check(values.size() > 1, "Student's interval needs two values");
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (double value : values) squares += (value - mean) * (value - mean);
+  const double half = student(values.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  return {.value = mean, .lo = mean - half, .hi = mean + half};
+}
+
+}  // namespace gauntlet::stats

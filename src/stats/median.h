@@ -1,0 +1,18 @@
+// Medians, quantiles and spreads of plain numbers.
+#pragma once
+#include <vector>
+
+#include "stats/interval.h"
+
+namespace gauntlet::stats {
+
+double median(std::vector<double> values);
+/// The nearest of the values; reorders them.
+double quantile(std::vector<double>& values, double q);
+/// Interquartile range over the median; 0 of fewer than four.
+double spread(const std::vector<double>& values);
+
+/// 95% interval of the mean of values that are normal, by Student's t; needs two.
+Interval student_interval(const std::vector<double>& values);
+
+}  // namespace gauntlet::stats
