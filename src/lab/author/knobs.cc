@@ -8,6 +8,13 @@
 
 namespace gauntlet::lab::inline author {
 
+std::optional<BackendKind> backend_from(const std::string& name) {
+  for (const BackendKind kind : kBackends) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
 Knobs Knobs::defaults(const std::vector<Knob>& declared, BackendKind backend) {
   Knobs knobs;
   for (const Knob& knob : declared) {
