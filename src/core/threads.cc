@@ -1,6 +1,8 @@
 #include "core/threads.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -80,6 +82,19 @@ ThreadPool::~ThreadPool() {
   state_->stop.store(true, std::memory_order_release);
   state_->generation.fetch_add(1, std::memory_order_acq_rel);
   state_->generation.notify_all();
+}
+
+std::int64_t ThreadPool::workers_cpu_ns() const {
+  std::int64_t total = 0;
+  for (std::jthread& worker : state_->workers) {
+    clockid_t clock{};
+    timespec time{};
+    if (pthread_getcpuclockid(worker.native_handle(), &clock) == 0 &&
+        clock_gettime(clock, &time) == 0) {
+      total += std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    }
+  }
+  return total;
 }
 
 int ThreadPool::size() const { return static_cast<int>(state_->workers.size()) + 1; }

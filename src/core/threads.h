@@ -24,6 +24,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const;
+  /// CPU time that the workers other than the caller have used so far.
+  std::int64_t workers_cpu_ns() const;
   void run(const std::function<void(int worker)>& task);
 
   /// Splits [0, count) into one contiguous range per worker.
