@@ -57,7 +57,8 @@ class Backend {
   virtual void synchronize() = 0;
   /// Watches from now on for work outside of the clock: called before inputs are renewed.
   virtual void watch() = 0;
-  virtual Timing time(const std::function<void()>& work) = 0;
+  enum class Caches { as_they_are, flushed };
+  virtual Timing time(const std::function<void()>& work, Caches caches) = 0;
   /// Displaces at least three times the last-level cache.
   virtual void flush_caches() = 0;
 

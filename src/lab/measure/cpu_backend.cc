@@ -106,7 +106,8 @@ class CpuBackend final : public Backend {
 
   void watch() override { unknown_at_watch_ns_ = unknown_threads_ns(); }
 
-  Timing time(const std::function<void()>& work) override {
+  Timing time(const std::function<void()>& work, Caches caches) override {
+    if (caches == Caches::flushed) flush_caches();
     const double unknown_before = unknown_threads_ns();
     pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr);
     const auto start = Clock::now();

@@ -81,6 +81,10 @@ class TargetMeasurer {
                .blocks = static_cast<int>(result_.blocks.size())});
   }
 
+  Backend::Caches caches() const {
+    return options_.cold ? Backend::Caches::flushed : Backend::Caches::as_they_are;
+  }
+
   bool refuse(std::size_t side, const std::string& what) {
     result_.ok = false;
     result_.side = names_[side].name;
@@ -162,10 +166,11 @@ class TargetMeasurer {
       if (renewed == Renewed::all && random_.next_below(2) == 0) sets_[set]->poison_outputs();
     }
     backend_.synchronize();
-    if (options_.cold) backend_.flush_caches();
-    const Timing timing = backend_.time([&] {
-      for (const std::size_t set : order) sides_[set][side].run();
-    });
+    const Timing timing = backend_.time(
+        [&] {
+          for (const std::size_t set : order) sides_[set][side].run();
+        },
+        caches());
     outside_.see(side, timing);
     schedule_.sample_took(backend_.agree(since_s(begin)));
     const std::size_t drawn = order[random_.next_below(order.size())];
@@ -204,10 +209,11 @@ class TargetMeasurer {
     sets_[0]->renew(random_.next());
     sets_[0]->reset();
     backend_.synchronize();
-    if (options_.cold) backend_.flush_caches();
-    const Timing timing = backend_.time([&] {
-      for (std::int64_t i = 0; i < runs; ++i) runner.run();
-    });
+    const Timing timing = backend_.time(
+        [&] {
+          for (std::int64_t i = 0; i < runs; ++i) runner.run();
+        },
+        caches());
     if (runner.leave) runner.leave();
     return timing.ns / static_cast<double>(runs);
   }
