@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace gauntlet::lab {
+namespace gauntlet {
 namespace {
 
 template <class T>
@@ -38,4 +38,4 @@ double number_at(const nlohmann::json& json, const char* key, double missing) {
   return field->is_null() ? std::numeric_limits<double>::quiet_NaN() : field->get<double>();
 }
 
-}  // namespace gauntlet::lab
+}  // namespace gauntlet

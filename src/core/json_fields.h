@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace gauntlet::lab {
+namespace gauntlet {
 
 std::string string_at(const nlohmann::json& json, const char* key);
 std::vector<std::string> strings_at(const nlohmann::json& json, const char* key);
@@ -16,4 +16,4 @@ bool flag_at(const nlohmann::json& json, const char* key);
 /// JSON has no NaN: a number that is not finite is written as null, and null is read back as NaN.
 double number_at(const nlohmann::json& json, const char* key, double missing = 0);
 
-}  // namespace gauntlet::lab
+}  // namespace gauntlet

@@ -1,5 +1,3 @@
-#include "stats/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/random.h"
+#include "stats/statistics.h"
 
 namespace gauntlet::lab {
 namespace {

@@ -10,7 +10,8 @@ using nlohmann::json;
 
 json to_json(const Interval& interval) {
   const auto number = [](double value) { return std::isfinite(value) ? json(value) : json(); };
-  return {{"value", number(interval.value)}, {"lo", number(interval.lo)}, {"hi", number(interval.hi)}};
+  return {
+      {"value", number(interval.value)}, {"lo", number(interval.lo)}, {"hi", number(interval.hi)}};
 }
 
 Interval interval_from_json(const json& from) {
