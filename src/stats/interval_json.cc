@@ -16,7 +16,8 @@ json to_json(const Interval& interval) {
 
 Interval interval_from_json(const json& from) {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  return {.value = number_at(from, from.contains("value") ? "value" : "median"),
+  const json& value = from.at(from.contains("value") ? "value" : "median");
+  return {.value = value.is_null() ? kUnknown : value.get<double>(),
           .lo = number_at(from, "lo", kUnknown),
           .hi = number_at(from, "hi", kUnknown)};
 }

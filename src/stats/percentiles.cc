@@ -1,18 +1,20 @@
-#include "load/statistics.h"
+#include "stats/percentiles.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "core/check.h"
-#include "core/random.h"
+#include "stats/bootstrap.h"
 
-namespace gauntlet::load {
+namespace gauntlet::stats {
 namespace {
 
+// A drawing adds up histograms of thousands of bins, and a run has a dozen percentiles to give.
 constexpr int kResamples = 400;
 constexpr std::size_t kFewestBlocks = 5;
-constexpr double kSmallest = 1e-6;  // seconds; what is below counts as this
+constexpr double kSmallest = 1e-6;  // seconds, where these are times; what is below counts as this
 constexpr double kStep = 1.01;
 constexpr std::size_t kBins = 2200;  // up to 3,000 s
 constexpr std::array kPercents = {50.0, 90.0, 95.0, 99.0};
@@ -29,26 +31,10 @@ struct BlockSums {
   double count = 0;
 };
 
-/// The middle 95% of what resampling gave.
-Figure interval(double value, std::vector<double>& low, std::vector<double>& high,
-                std::size_t num_blocks) {
-  const auto quantile = [](std::vector<double>& values, double q) {
-    const auto at = values.begin() +
-                    static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1) + 0.5);
-    std::nth_element(values.begin(), at, values.end());
-    return *at;
-  };
-  const auto count = static_cast<double>(num_blocks);
-  const double widen = std::sqrt(count / (count - 1));
-  const double lo = value + (quantile(low, 0.025) - value) * widen;
-  const double hi = value + (quantile(high, 0.975) - value) * widen;
-  return {.value = value, .lo = std::max(0.0, std::min(lo, value)), .hi = std::max(hi, value)};
-}
-
-/// A drawing of blocks: their histograms and sums added up.
-class Drawing {
+/// Blocks drawn: their histograms and sums added up.
+class DrawnSums {
  public:
-  explicit Drawing(const std::vector<BlockSums>& blocks) : blocks_(blocks), bins_(kBins) {
+  explicit DrawnSums(const std::vector<BlockSums>& blocks) : blocks_(blocks), bins_(kBins) {
     for (const BlockSums& block : blocks) {
       for (std::size_t bin = 0; bin < kBins; ++bin) {
         if (block.bins[bin] == 0) continue;
@@ -58,11 +44,11 @@ class Drawing {
     }
   }
 
-  void draw(Random& random) {
+  void add_up(const std::vector<std::size_t>& drawn) {
     std::ranges::fill(bins_, 0.0);
     sum_ = count_ = 0;
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const BlockSums& block = blocks_[random.next_below(blocks_.size())];
+    for (const std::size_t index : drawn) {
+      const BlockSums& block = blocks_[index];
       for (std::size_t bin = first_; bin <= last_; ++bin) bins_[bin] += block.bins[bin];
       sum_ += block.sum;
       count_ += block.count;
@@ -88,25 +74,27 @@ class Drawing {
 };
 
 void add_intervals(const std::vector<BlockSums>& blocks, std::uint64_t seed, Percentiles& out) {
-  Random random(seed);
-  std::vector<double> means;
-  std::array<std::vector<double>, kPercents.size()> low;
-  std::array<std::vector<double>, kPercents.size()> high;
-  Drawing drawing(blocks);
-  for (int i = 0; i < kResamples; ++i) {
-    drawing.draw(random);
-    means.push_back(drawing.mean());
+  const std::array of_percents = {&out.median, &out.p90, &out.p95, &out.p99};
+  // The mean, then of each percentile the lower and the upper edge of its bin.
+  std::vector<double> values = {out.mean.value};
+  for (const Interval* one : of_percents) values.insert(values.end(), 2, one->value);
+  DrawnSums sums(blocks);
+  const Statistics statistics = [&](const Drawing& drawing, std::span<double> drawn) {
+    sums.add_up(drawing.front().blocks);
+    drawn[0] = sums.mean();
     for (std::size_t p = 0; p < kPercents.size(); ++p) {
-      const std::size_t bin = drawing.percentile_bin(kPercents[p]);
-      low[p].push_back(lower_edge(bin));
-      high[p].push_back(lower_edge(bin + 1));
+      const std::size_t bin = sums.percentile_bin(kPercents[p]);
+      drawn[1 + 2 * p] = lower_edge(bin);
+      drawn[2 + 2 * p] = lower_edge(bin + 1);
     }
-  }
-  std::vector<double> copy = means;
-  out.mean = interval(out.mean.value, means, copy, blocks.size());
-  const std::array figures = {&out.median, &out.p90, &out.p95, &out.p99};
+  };
+  const std::array group = {blocks.size()};
+  const auto intervals =
+      bootstrap(group, values, statistics, {.resamples = kResamples, .seed = seed});
+  out.mean = intervals[0];
   for (std::size_t p = 0; p < kPercents.size(); ++p) {
-    *figures[p] = interval(figures[p]->value, low[p], high[p], blocks.size());
+    of_percents[p]->lo = intervals[1 + 2 * p].lo;
+    of_percents[p]->hi = intervals[2 + 2 * p].hi;
   }
 }
 
@@ -121,7 +109,7 @@ double percentile(const std::vector<float>& sorted, double percent) {
   return sorted[below] * (1 - part) + sorted[above] * part;
 }
 
-Percentiles summarize(const std::vector<std::vector<float>>& blocks, std::uint64_t seed) {
+Percentiles percentiles(const std::vector<std::vector<float>>& blocks, std::uint64_t seed) {
   std::vector<float> all;
   std::vector<BlockSums> sums;
   for (const auto& block : blocks) {
@@ -149,39 +137,24 @@ Percentiles summarize(const std::vector<std::vector<float>>& blocks, std::uint64
   return out;
 }
 
-Figure ratio_of_sums(const std::vector<double>& numerators, const std::vector<double>& denominators,
-                     std::uint64_t seed) {
+Interval ratio_of_sums(const std::vector<double>& numerators,
+                       const std::vector<double>& denominators, std::uint64_t seed) {
   check(numerators.size() == denominators.size(), "a block is a pair");
-  double above = 0, below = 0;
-  for (const double value : numerators) above += value;
-  for (const double value : denominators) below += value;
+  const double below = std::accumulate(denominators.begin(), denominators.end(), 0.0);
   if (!(below > 0)) return {};
-  Figure figure{.value = above / below};
-  if (numerators.size() < kFewestBlocks) return figure;
-  Random random(seed);
-  std::vector<double> ratios;
-  while (std::ssize(ratios) < kResamples) {
+  const double ratio = std::accumulate(numerators.begin(), numerators.end(), 0.0) / below;
+  if (numerators.size() < kFewestBlocks) return {.value = ratio};
+  const Statistics statistics = [&](const Drawing& drawing, std::span<double> drawn) {
     double drawn_above = 0, drawn_below = 0;
-    for (std::size_t i = 0; i < numerators.size(); ++i) {
-      const auto block = random.next_below(numerators.size());
+    for (const std::size_t block : drawing.front().blocks) {
       drawn_above += numerators[block];
       drawn_below += denominators[block];
     }
-    ratios.push_back(drawn_below > 0 ? drawn_above / drawn_below : figure.value);
-  }
-  std::vector<double> copy = ratios;
-  return interval(figure.value, ratios, copy, numerators.size());
+    drawn[0] = drawn_below > 0 ? drawn_above / drawn_below : ratio;
+  };
+  const std::array group = {numerators.size()};
+  const std::array values = {ratio};
+  return bootstrap(group, values, statistics, {.resamples = kResamples, .seed = seed})[0];
 }
 
-Figure ratio_of(const Figure& a, const Figure& b) {
-  if (!(a.value > 0) || !(b.value > 0)) return {};
-  Figure ratio{.value = b.value / a.value};
-  if (!a.has_interval() || !b.has_interval() || !(a.lo > 0) || !(b.lo > 0)) return ratio;
-  const double down = std::hypot(std::log(b.value / b.lo), std::log(a.hi / a.value));
-  const double up = std::hypot(std::log(b.hi / b.value), std::log(a.value / a.lo));
-  ratio.lo = ratio.value * std::exp(-down);
-  ratio.hi = ratio.value * std::exp(up);
-  return ratio;
-}
-
-}  // namespace gauntlet::load
+}  // namespace gauntlet::stats

@@ -1,4 +1,4 @@
-#include "load/draws.h"
+#include "load/variates.h"
 
 #include <cmath>
 #include <numbers>
@@ -7,15 +7,15 @@
 
 namespace gauntlet::load {
 
-double Draws::unit() { return (static_cast<double>(random_.next() >> 11) + 0.5) * 0x1p-53; }
+double Variates::unit() { return (static_cast<double>(random_.next() >> 11) + 0.5) * 0x1p-53; }
 
-double Draws::normal() {
+double Variates::normal() {
   const double radius = std::sqrt(-2 * std::log(unit()));
   return radius * std::cos(2 * std::numbers::pi * unit());
 }
 
 /// Marsaglia and Tsang's rejection (2000); below shape 1 by their power of a uniform.
-double Draws::gamma(double shape, double scale) {
+double Variates::gamma(double shape, double scale) {
   check(shape > 0 && scale > 0, "a gamma distribution has a positive shape and scale");
   if (shape < 1) return gamma(shape + 1, scale) * std::pow(unit(), 1 / shape);
   const double d = shape - 1.0 / 3;
@@ -27,7 +27,7 @@ double Draws::gamma(double shape, double scale) {
   }
 }
 
-std::int64_t Draws::integer(std::int64_t low, std::int64_t high) {
+std::int64_t Variates::integer(std::int64_t low, std::int64_t high) {
   check(low <= high, "an empty range");
   return low +
          static_cast<std::int64_t>(random_.next_below(static_cast<std::uint64_t>(high - low) + 1));

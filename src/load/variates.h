@@ -7,10 +7,10 @@
 
 namespace gauntlet::load {
 
-class Draws {
+class Variates {
  public:
   /// Streams of one seed are independent of each other.
-  Draws(std::uint64_t seed, std::uint64_t stream) : random_(mix64(seed) ^ stream) {}
+  Variates(std::uint64_t seed, std::uint64_t stream) : random_(mix64(seed) ^ stream) {}
 
   /// In (0, 1), 53 bits.
   double unit();
