@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/table.h"
@@ -24,10 +25,35 @@ struct Options {
 
 std::vector<std::string> backends_of(const lab::Target& target) {
   std::vector<std::string> names;
-  for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
+  for (const lab::BackendKind backend : lab::kBackends) {
     if (target.has(backend)) names.emplace_back(lab::name_of(backend));
   }
   return names;
+}
+
+/// Whose facts stand for the target where there is room for one backend's.
+lab::BackendKind primary_of(const lab::Target& target) {
+  for (const lab::BackendKind backend : {lab::BackendKind::cuda, lab::BackendKind::cpu}) {
+    if (target.has(backend)) return backend;
+  }
+  return lab::BackendKind::ranks;
+}
+
+const char* kind_of(const lab::BackendFacts& facts) {
+  return facts.kind == lab::Kind::comparison ? "comparison" : "demonstration";
+}
+
+/// "comparison", or where backends differ "cpu demonstration, cuda comparison".
+std::string kinds_text(const lab::Target& target) {
+  std::vector<std::string> each;
+  std::set<std::string> different;
+  for (const lab::BackendKind backend : lab::kBackends) {
+    if (!target.has(backend)) continue;
+    const std::string kind = kind_of(target.facts(backend));
+    each.push_back(fmt::format("{} {}", lab::name_of(backend), kind));
+    different.insert(kind);
+  }
+  return different.size() == 1 ? *different.begin() : fmt::format("{}", fmt::join(each, ", "));
 }
 
 int list_coverage(const lab::Catalog& catalog, Format format) {
@@ -73,14 +99,18 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
     }
     const auto& tags = target->pair.tags;
     if (!options.tag.empty() && std::ranges::find(tags, options.tag) == tags.end()) continue;
-    const auto primary =
-        target->has(lab::BackendKind::cuda) ? lab::BackendKind::cuda : lab::BackendKind::cpu;
+    const lab::BackendKind primary = primary_of(*target);
     const lab::Result about = lab::describe(*target, primary, lab::Knobs{});
     const auto needs = target->needs(primary);
     if (options.format == Format::json) {
-      json claims, knobs = json::array();
-      for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
-        if (target->has(backend)) claims[lab::name_of(backend)] = target->facts(backend).claim;
+      json claims, kinds, sides, knobs = json::array();
+      for (const lab::BackendKind backend : lab::kBackends) {
+        if (!target->has(backend)) continue;
+        const lab::BackendFacts& facts = target->facts(backend);
+        const char* name = lab::name_of(backend);
+        claims[name] = facts.claim;
+        kinds[name] = kind_of(facts);
+        for (const lab::SideSource& side : target->sides(backend)) sides[name].push_back(side.name);
       }
       for (const lab::Knob& knob : target->pair.knobs) {
         knobs.push_back({{"name", knob.name},
@@ -94,7 +124,8 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
       all.push_back({{"id", about.id},
                      {"chapter", about.chapter},
                      {"name", target->source.name},
-                     {"kind", about.kind},
+                     {"kinds", kinds},
+                     {"sides", sides},
                      {"technique", about.technique},
                      {"title", about.title},
                      {"claim", about.claim},
@@ -105,8 +136,8 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
                      {"tags", tags},
                      {"knobs", knobs}});
     } else {
-      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), about.kind, about.technique,
-                 fmt::format("{}", fmt::join(needs, ", ")), about.title});
+      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), kinds_text(*target),
+                 about.technique, fmt::format("{}", fmt::join(needs, ", ")), about.title});
     }
   }
   if (options.format == Format::json) {
@@ -127,7 +158,7 @@ void add_list(CLI::App& app, Context& context) {
   command->add_option("targets", options->targets, "ids, chapters or globs (default: all)");
   command->add_option("--tag", options->tag, "only targets with this tag");
   command->add_option("--backend", options->backend, "only targets with this backend")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+      ->check(CLI::IsMember({"cpu", "cuda", "ranks"}));
   command->add_flag("--coverage", options->coverage,
                     "the field's named techniques and where each is covered");
   add_format(*command, options->format);
