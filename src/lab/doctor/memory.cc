@@ -19,7 +19,8 @@ Finding transparent_huge_pages(const DoctorContext& context) {
   const Item item{"memory", "transparent huge pages"};
   const std::string enabled =
       chosen_word(context.files.text(std::string(kThp) + "/enabled").value_or(""));
-  const std::string defrag = chosen_word(context.files.text(std::string(kThp) + "/defrag").value_or(""));
+  const std::string defrag =
+      chosen_word(context.files.text(std::string(kThp) + "/defrag").value_or(""));
   if (enabled.empty()) return item.unknown("the kernel shows no transparent huge pages");
   if (enabled == "never") {
     return item.warn("never: large buffers live in 4 KiB pages and miss the TLB",
