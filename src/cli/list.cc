@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "lab/author/coverage.h"
+#include "lab/author/suites.h"
 #include "lab/run/judge.h"
 
 namespace gauntlet::cli {
@@ -20,6 +21,7 @@ struct Options {
   std::string tag;
   std::string backend;
   bool coverage = false;
+  bool suites = false;
   Format format = Format::text;
 };
 
@@ -82,6 +84,28 @@ int list_coverage(const lab::Catalog& catalog, Format format) {
   for (const std::string& problem : lab::coverage_problems(*rows, catalog)) {
     fmt::print("note: {}\n", problem);
   }
+  return 0;
+}
+
+int list_suites(const lab::Catalog& catalog, Format format) {
+  const auto suites = lab::load_suites();
+  if (!suites) return report_error(suites.error());
+  json all = json::array();
+  Table table({"suite", "targets", "what for"});
+  for (const lab::Suite& suite : *suites) {
+    // A suite of chapters to come is listed with what it has: nothing yet.
+    const auto chosen = catalog.suite(suite.name);
+    json ids = json::array();
+    if (chosen) {
+      for (const lab::Target* target : *chosen) ids.push_back(target->id());
+    }
+    table.add({suite.name, std::to_string(ids.size()), suite.purpose});
+    all.push_back({{"name", suite.name},
+                   {"purpose", suite.purpose},
+                   {"patterns", suite.patterns},
+                   {"targets", ids}});
+  }
+  fmt::print("{}", format == Format::json ? all.dump(2) + "\n" : table.text());
   return 0;
 }
 
@@ -161,10 +185,13 @@ void add_list(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"cpu", "cuda", "ranks"}));
   command->add_flag("--coverage", options->coverage,
                     "the field's named techniques and where each is covered");
+  command->add_flag("--suites", options->suites,
+                    "the suites of 'gauntlet run --suite', and what each is for");
   add_format(*command, options->format);
   command->footer("Example:  gauntlet list ch07 --backend cpu");
   command->callback([options, &context] {
     context.exit_code = options->coverage ? list_coverage(context.catalog, options->format)
+                        : options->suites ? list_suites(context.catalog, options->format)
                                           : list_targets(context.catalog, *options);
   });
 }

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text.h"
+#include "lab/author/suites.h"
 #include "lab/run/run_session.h"
 
 namespace gauntlet::cli {
@@ -230,7 +231,9 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   auto options = std::make_shared<Options>();
   command.add_option("--targets,-t", options->targets,
                      "ids, chapters or globs, as in ch07:transpose_padded, ch07, 'ch0*:*copy'");
-  command.add_option("--suite", options->suite, "quick, act1 to act4, or all");
+  const auto suites = lab::load_suites();
+  command.add_option("--suite", options->suite,
+                     suites ? lab::suite_names(*suites) : suites.error().message);
   add_choice<lab::BackendChoice>(command, "--backend", options->backend,
                                  {{"auto", lab::BackendChoice::automatic},
                                   {"cpu", lab::BackendChoice::cpu},
