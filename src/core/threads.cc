@@ -29,7 +29,8 @@ std::vector<int> cpus_of_this_thread() {
 }  // namespace
 
 std::vector<int> allowed_cpus() {
-  // Read once: a pool pins the thread that makes it, and the next one must not see that one CPU only.
+  // Read once: a pool pins the thread that makes it, and the next one must not see that one CPU
+  // only.
   static const std::vector<int> kAtStart = cpus_of_this_thread();
   return kAtStart;
 }
@@ -85,6 +86,7 @@ ThreadPool::~ThreadPool() {
 int ThreadPool::size() const { return static_cast<int>(state_->workers.size()) + 1; }
 
 void ThreadPool::run(const std::function<void(int)>& task) {
+  ++forks_;
   const int others = size() - 1;
   state_->task = &task;
   state_->pending.store(others, std::memory_order_release);

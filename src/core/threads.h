@@ -7,8 +7,8 @@
 
 namespace gauntlet {
 
-/// The CPUs this process may run on, in order (respects cpusets and taskset), as they were when this
-/// was first asked.
+/// The CPUs this process may run on, in order (respects cpusets and taskset), as they were when
+/// this was first asked.
 std::vector<int> allowed_cpus();
 
 /// Pins the calling thread; false where the system refuses.
@@ -25,6 +25,8 @@ class ThreadPool {
 
   int size() const;
   void run(const std::function<void(int worker)>& task);
+  /// How often run() was called; for_ranges() calls it once.
+  std::uint64_t forks() const { return forks_; }
 
   /// Splits [0, count) into one contiguous range per worker.
   void for_ranges(std::int64_t count,
@@ -33,6 +35,7 @@ class ThreadPool {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::uint64_t forks_ = 0;
 };
 
 /// Splits [0, count) over short-lived threads on all CPUs: for set-up and checking, never for

@@ -33,12 +33,13 @@ struct Cost {
   enum class Level { dram, cache, l1_cache, host_link } level = Level::dram;
 };
 
-/// The counter or fact that must move if the technique is what made the difference.
+/// What must move if the technique is what made the difference: a hardware counter, a fact that the
+/// side read from an API when it was made, or an outcome that was counted while it ran.
 struct Witness {
-  enum class Source { counter, fact, none };
+  enum class Source { counter, fact, outcome, none };
   enum class Moves { falls, rises };
   Source source = Source::none;
-  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact
+  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact or outcome
   Moves moves = Moves::falls;
   double factor = 1.1;  // by at least this ratio
   std::string meaning;  // what it shows, or for `none` why there is nothing to read
@@ -48,6 +49,9 @@ struct Witness {
   }
   static Witness fact(std::string name, Moves moves, double factor, std::string meaning) {
     return {Source::fact, std::move(name), moves, factor, std::move(meaning)};
+  }
+  static Witness outcome(std::string name, Moves moves, double factor, std::string meaning) {
+    return {Source::outcome, std::move(name), moves, factor, std::move(meaning)};
   }
   static Witness none(std::string why) {
     return {Source::none, {}, Moves::falls, 1, std::move(why)};
