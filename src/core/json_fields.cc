@@ -3,6 +3,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/check.h"
+
 namespace gauntlet {
 namespace {
 
@@ -36,6 +38,14 @@ double number_at(const nlohmann::json& json, const char* key, double missing) {
   const auto field = json.find(key);
   if (field == json.end()) return missing;
   return field->is_null() ? std::numeric_limits<double>::quiet_NaN() : field->get<double>();
+}
+
+const nlohmann::json& object_at(const nlohmann::json& json, const char* key) {
+  static const nlohmann::json kEmpty = nlohmann::json::object();
+  const auto field = json.find(key);
+  if (field == json.end() || field->is_null()) return kEmpty;
+  check(field->is_object(), std::string(key) + " is not an object");
+  return *field;
 }
 
 }  // namespace gauntlet
