@@ -153,9 +153,10 @@ class TargetMeasurer {
                           bool (CheckSchedule::*draw_check)(std::size_t)) {
     const std::int64_t runs = result_.sides[side].repetitions;
     const std::vector<std::size_t>& order = draw_sets(static_cast<std::size_t>(runs), renewed);
-    const Side& first = sides_[order[0]][side];
     const auto begin = Clock::now();
-    if (first.enter) first.enter();
+    for (const std::size_t set : order) {
+      if (const Side& runner = sides_[set][side]; runner.enter) runner.enter();
+    }
     backend_.watch();
     for (const std::size_t set : order) {
       sets_[set]->renew(random_.next(), renewed);
@@ -175,7 +176,9 @@ class TargetMeasurer {
     const std::size_t drawn = order[random_.next_below(order.size())];
     const bool checked = (schedule_.*draw_check)(side);
     const bool right = !checked || verify_timed(drawn, side);
-    if (first.leave) first.leave();
+    for (const std::size_t set : order) {
+      if (const Side& runner = sides_[set][side]; runner.leave) runner.leave();
+    }
     if (!right) return Error{result_.reason};
     return outside_.with_uncounted(timing) / static_cast<double>(runs);
   }
