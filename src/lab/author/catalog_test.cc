@@ -140,7 +140,7 @@ TEST(CatalogProblems, reports_a_need_that_cannot_be_checked) {
 
 TEST(CatalogProblems, does_not_ask_for_claims_of_a_backend_the_pair_lacks) {
   EXPECT_THAT(problems([](Target& t) {
-                t.source.cpu.reset();
+                t.source.cpu.clear();
                 t.pair.cpu.reset();
               }),
               IsEmpty());

@@ -34,9 +34,9 @@ TEST(Capability, passes_on_why_there_is_no_gpu) {
 
 TEST(Capability, says_when_the_pair_has_no_sides_for_the_backend) {
   Target target = twice_target();
-  target.source.cpu.reset();
+  target.source.cpu.clear();
   EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1)), "has no cpu sides");
-  target.source.has_cuda_source = false;
+  target.source.cuda.clear();
   EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)), "has no cuda sides");
 }
 
@@ -55,7 +55,7 @@ TEST(Capability, takes_an_architecture_with_an_a_for_that_one_alone) {
 
 TEST(Capability, adds_the_architecture_of_the_sources) {
   Target target = twice_target();
-  target.source.cuda_arch = "sm_100a";
+  target.source.cuda[1].cuda_arch = "sm_100a";
   EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)),
             "needs sm_100a, NVIDIA H200 is sm_90");
   EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1)), "")
