@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -204,13 +205,14 @@ Verdict compare_elements(const BufferSpec& output, const Elements& got,
     const auto at = static_cast<std::size_t>(found.first_bad);
     const double want = expected.values[at];
     const double norm = expected.norms.empty() ? std::abs(want) / root_length : expected.norms[at];
-    return Verdict::refuse(explain(output, got, index_of(found.first_bad),
-                                   fmt::format("{:.9g} ± {:.2g}", want, rounding.bound(norm, want))));
+    return Verdict::refuse(
+        explain(output, got, index_of(found.first_bad),
+                fmt::format("{:.9g} ± {:.2g}", want, rounding.bound(norm, want))));
   }
-  const double average = std::sqrt(found.squares / static_cast<double>(std::max<std::int64_t>(count, 1)));
+  const double average =
+      std::sqrt(found.squares / static_cast<double>(std::max<std::int64_t>(count, 1)));
   if (count >= kEnoughForAverage && average > kMostAverage) return too_coarse(output, average);
-  const double recomputed =
-      100.0 * static_cast<double>(count) / static_cast<double>(output.count);
+  const double recomputed = 100.0 * static_cast<double>(count) / static_cast<double>(output.count);
   return {.max_error = found.error,
           .bound = found.bound,
           .recomputed_percent = recomputed,
@@ -234,6 +236,9 @@ Verdict compare_row_sums(const BufferSpec& output, const Elements& got,
           squared_values += weighted * weighted;
         }
         const auto at = static_cast<std::size_t>(row);
+        // No sum is larger than its terms allow: what is must not widen its own bound.
+        squared_values =
+            std::min(squared_values, static_cast<double>(rounding.length) * expected.squares[at]);
         const double square = rounding.variance(expected.squares[at], squared_values) +
                               result_square(rounding, squared_values);
         weigh(row, std::abs(sum - expected.sums[at]), kSigmas * std::sqrt(square),
