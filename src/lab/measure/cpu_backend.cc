@@ -34,15 +34,29 @@ double clock_ns(clockid_t clock) {
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-class CpuBackend final : public Backend {
+/// Keeps signal handlers of a side's from running in this thread, and in those it starts, but
+/// where the clock is.
+class SignalsBlocked {
  public:
-  CpuBackend() : pool_(cpus_last_first()), machine_(read_machine(false)) {
-    adopt_orphans();
+  SignalsBlocked() { block(&before_); }
+  ~SignalsBlocked() { unblock(); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  void unblock() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  void block(sigset_t* before = nullptr) const {
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &unblocked_);
+    pthread_sigmask(SIG_SETMASK, &all, before);
   }
-  ~CpuBackend() override { pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend() : pool_(cpus_last_first()), machine_(read_machine(false)) { adopt_orphans(); }
 
   BackendKind kind() const override { return BackendKind::cpu; }
 
@@ -109,13 +123,11 @@ class CpuBackend final : public Backend {
   Timing time(const std::function<void()>& work, Caches caches) override {
     if (caches == Caches::flushed) flush_caches();
     const double unknown_before = unknown_threads_ns();
-    pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr);
+    signals_.unblock();
     const auto start = Clock::now();
     work();
     const auto stop = Clock::now();
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    signals_.block();
     const double unknown_after = unknown_threads_ns();
     while (Clock::now() - stop < kListenFor) {
     }
@@ -163,9 +175,9 @@ class CpuBackend final : public Backend {
            static_cast<double>(pool_.workers_cpu_ns());
   }
 
+  SignalsBlocked signals_;  // before the pool, whose threads must not take them either
   ThreadPool pool_;
   MachineInfo machine_;
-  sigset_t unblocked_{};
   double unknown_at_watch_ns_ = 0;
   std::map<void*, std::size_t> sizes_;
   std::vector<std::uint64_t> flush_;
