@@ -38,8 +38,7 @@ SideResult side_result(const SideSource& source, std::size_t side,
     }
   }
   SideResult result{.name = source.name, .role = author::name_of(source.role)};
-  result.ns =
-      stats::estimate(processes, [side](const stats::Block& b) { return b.mean(side); });
+  result.ns = stats::estimate(processes, [side](const stats::Block& b) { return b.mean(side); });
   result.spread = stats::spread(samples);
   result.samples = static_cast<std::int64_t>(samples.size());
   result.gb_per_s = (cost.read_bytes + cost.write_bytes) / result.ns.value;
@@ -49,15 +48,20 @@ SideResult side_result(const SideSource& source, std::size_t side,
 
 using Numbers = std::map<std::string, double>;
 
+/// A process that measured: one that found the GPU too hot read no outcomes.
+const Measurement& measured_process(const Evidence& evidence) {
+  return *std::ranges::find_if(evidence.processes, &Measurement::ok);
+}
+
 /// Where the witness's numbers are, by side; an empty string or why there are none.
 std::string find_numbers(const Witness& witness, const Evidence& evidence, std::size_t side,
                          const Numbers*& numbers) {
   switch (witness.source) {
     case Witness::Source::fact:
-      numbers = &evidence.processes.front().sides[side].facts;
+      numbers = &measured_process(evidence).sides[side].facts;
       return "";
     case Witness::Source::outcome:
-      numbers = &evidence.processes.front().sides[side].outcomes;
+      numbers = &measured_process(evidence).sides[side].outcomes;
       return "";
     case Witness::Source::counter:
       if (!evidence.profile) return "run with --profile minimal";
@@ -86,9 +90,8 @@ const char* name_of(Witness::Source source) {
 
 WitnessResult judge_witness(const Witness& witness, const SidePair& sides, const Target& target,
                             BackendKind backend, const Evidence& evidence) {
-  WitnessResult result{.name = witness.name,
-                       .meaning = witness.meaning,
-                       .source = name_of(witness.source)};
+  WitnessResult result{
+      .name = witness.name, .meaning = witness.meaning, .source = name_of(witness.source)};
   if (witness.source == Witness::Source::none) {
     result.why_not = witness.meaning;
     return result;
@@ -132,9 +135,8 @@ void decide_gain(Result& result, const Target& target, const SidePair& headline)
   const stats::Interval gain = metric_gain(result, target, headline);
   if (!(gain.lo > bar)) {
     result.status = Status::no_gain;
-    result.reason =
-        fmt::format("{} improves {:.3f}x [{:.3f}, {:.3f}], which does not clear {:.2f}",
-                    target.pair.goal_metric, gain.value, gain.lo, gain.hi, bar);
+    result.reason = fmt::format("{} improves {:.3f}x [{:.3f}, {:.3f}], which does not clear {:.2f}",
+                                target.pair.goal_metric, gain.value, gain.lo, gain.hi, bar);
   } else if (speedup.hi < kSpeedGivenUp) {
     result.status = Status::no_gain;
     result.reason = fmt::format("{} improves {:.2f}x, but at {:.2f}x the speed",
@@ -156,8 +158,8 @@ void demand_witness(Result& result, const Evidence& evidence) {
                                            decides ? "" : " at " + comparison.to, witness.why_not));
       } else if (result.status == Status::passed) {
         result.status = Status::no_gain;
-        result.reason = fmt::format("faster, but the mechanism could not be witnessed: {}",
-                                    witness.why_not);
+        result.reason =
+            fmt::format("faster, but the mechanism could not be witnessed: {}", witness.why_not);
       }
     } else if (!witness.moved) {
       const std::string what = fmt::format(
@@ -176,7 +178,7 @@ void demand_witness(Result& result, const Evidence& evidence) {
 
 /// A CPU side that uses the pool says so by the fact "threads".
 Threads threads_of(const Evidence& evidence, std::size_t side) {
-  const auto& facts = evidence.processes.front().sides[side].facts;
+  const auto& facts = measured_process(evidence).sides[side].facts;
   const auto threads = facts.find("threads");
   return threads != facts.end() && threads->second > 1 ? Threads::all : Threads::one;
 }
@@ -187,6 +189,7 @@ bool refuse(Result& result, const std::string& reason) {
   result.sides.clear();
   result.comparisons.clear();
   result.metrics.clear();
+  result.counters.clear();
   return false;
 }
 
@@ -198,7 +201,7 @@ bool place_sides(Result& result, const Cost& cost, const Evidence& evidence) {
     result.sides[side].ceiling_percent = point.percent;
     result.bound_by = point.bound_by;
     result.intensity = point.intensity;
-    const Measurement& process = evidence.processes.front();
+    const Measurement& process = measured_process(evidence);
     if (const auto why = above_ceiling(cost, result.sides[side].ns.value, process,
                                        process.sides[side].repetitions, *evidence.ceilings)) {
       return refuse(result, result.sides[side].name + " " + *why);
@@ -268,7 +271,8 @@ void merge_verification(Result& result, const std::vector<Measurement>& processe
   for (const Measurement& m : processes) {
     total.checks += m.verification.checks;
     total.timed_checks += m.verification.timed_checks;
-    total.recomputed_percent = std::min(total.recomputed_percent, m.verification.recomputed_percent);
+    total.recomputed_percent =
+        std::min(total.recomputed_percent, m.verification.recomputed_percent);
     total.seen_percent = std::min(total.seen_percent, m.verification.seen_percent);
     if (m.verification.max_error >= total.max_error) {
       total.max_error = m.verification.max_error;
@@ -295,8 +299,7 @@ Result describe(const Target& target, BackendKind backend, const Knobs& knobs) {
   result.technique = target.pair.technique;
   result.title = target.pair.title;
   const BackendFacts* facts = target.declared(backend);
-  result.kind =
-      facts && facts->kind == Kind::demonstration ? "demonstration" : "comparison";
+  result.kind = facts && facts->kind == Kind::demonstration ? "demonstration" : "comparison";
   result.claim = facts ? facts->claim : "";
   result.goal = name_of(target.pair.goal);
   result.knobs = knobs.all();
