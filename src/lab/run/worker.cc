@@ -63,16 +63,18 @@ int run_on_target(const Catalog& catalog, const WorkerRequest& request, const Me
   auto backend = make_backend(request.backend);
   if (!backend) return parent.fail(backend.error().message);
   if (request.task == WorkerRequest::Task::profile) {
-    const std::uint64_t seed = request.options.seed;
-    ProfileOutcome outcome = profile_target(*target, *knobs, **backend, request.profile, seed);
-    if (!request.trace_path.empty()) {
-      outcome.trace_error = write_trace(*target, *knobs, **backend, seed, request.trace_path);
-    }
+    const ProfileJob job{.target = *target,
+                         .knobs = *knobs,
+                         .backend = **backend,
+                         .level = request.profile,
+                         .seed = request.options.seed};
+    ProfileOutcome outcome = profile_target(job);
+    if (!request.trace_path.empty()) outcome.trace_error = write_trace(job, request.trace_path);
     parent.send_as("profile", to_json(outcome));
     return 0;
   }
-  const Measurement measurement = measure_target(
-      *target, *knobs, **backend, request.options, [&](const MeasureProgress& p) {
+  const Measurement measurement =
+      measure_target(*target, *knobs, **backend, request.options, [&](const MeasureProgress& p) {
         parent.send_as(
             "progress",
             {{"phase", p.phase}, {"side", p.side}, {"ratio", p.ratio}, {"blocks", p.blocks}});
@@ -100,9 +102,8 @@ int worker_main(const Catalog& catalog, char* request_json) {
     const WorkerRequest request = worker_request_from_json(json::parse(request_json));
     std::memset(request_json, ' ', std::strlen(request_json));
     parent.set_token(request.token);
-    return request.task == WorkerRequest::Task::ceilings
-               ? run_ceilings(request, parent)
-               : run_on_target(catalog, request, parent);
+    return request.task == WorkerRequest::Task::ceilings ? run_ceilings(request, parent)
+                                                         : run_on_target(catalog, request, parent);
   } catch (const std::bad_alloc&) {
     return parent.fail("out of memory");
   } catch (const std::exception& error) {
