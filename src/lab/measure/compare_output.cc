@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -235,6 +236,9 @@ Verdict compare_row_sums(const BufferSpec& output, const Elements& got,
           squared_values += weighted * weighted;
         }
         const auto at = static_cast<std::size_t>(row);
+        // No sum is larger than its terms allow: what is must not widen its own bound.
+        squared_values =
+            std::min(squared_values, static_cast<double>(rounding.length) * expected.squares[at]);
         const double square = rounding.variance(expected.squares[at], squared_values) +
                               result_square(rounding, squared_values);
         weigh(row, std::abs(sum - expected.sums[at]), kSigmas * std::sqrt(square),
