@@ -15,7 +15,7 @@ namespace {
 
 // Errors of many elements scatter around their expectation so little that an average beyond this
 // many standard deviations means another arithmetic than the declared one.
-constexpr double kMostAverage = 1.5;
+constexpr double kMostAverage = 0.9;
 constexpr std::int64_t kEnoughForAverage = 1000;
 // As in Rounding::bound: once in 10^15.
 constexpr double kSigmas = 8;

@@ -198,7 +198,8 @@ class TargetMeasurer {
   Expected<double> counted_sample(std::size_t side) {
     const auto ns = sample(side, Renewed::all, &CheckSchedule::draw_check);
     if (!ns || !sets_[0]->mixes() || !schedule_.draw_trap(side)) return ns;
-    const Renewed part = random_.next_below(2) == 0 ? Renewed::half : Renewed::one;
+    // One block most of the time: who looks at some words is likely to miss just that.
+    const Renewed part = random_.next_below(4) == 0 ? Renewed::half : Renewed::one;
     const auto trap = sample(side, part, &CheckSchedule::draw_trap_check);
     if (!trap) return trap.error();
     return ns;

@@ -24,7 +24,7 @@ struct MeasureOptions {
   int warmup_runs = 1;     // at least
   bool cold = false;
   int least_checks = 3;  // timed samples of each side that are verified, at least
-  int least_traps = 2;   // samples of each side whose inputs changed in part only, at least
+  int least_traps = 3;   // samples of each side whose inputs changed in part only, at least
   std::uint64_t seed = 1;
 };
 
