@@ -198,6 +198,9 @@ TEST_F(CpuBackendTest, lets_no_signal_handler_run_beside_the_clock) {
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(handled, 1);
   backend_.reset();
+  EXPECT_EQ(handled, 1) << "what waited finds its buffers gone";
+  kill(getpid(), SIGUSR1);
+  std::this_thread::sleep_for(20ms);
   EXPECT_EQ(handled, 2) << "whoever comes after the backend has its signals again";
   sigaction(SIGUSR1, &before, nullptr);
 }
