@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -32,32 +34,37 @@ class Servant {
  public:
   Servant(const Params& p, int passes) : thread_([this, p, passes] { serve(p, passes); }) {}
   ~Servant() {
-    told_ = -1;
-    told_.notify_one();
+    set(told_, -1);
     thread_.join();
   }
-  void tell() {
-    ++told_;
-    told_.notify_one();
-  }
+  void tell() { set(told_, told_ + 1); }
   void wait() {
-    const int told = told_;
-    for (int done; (done = done_) != told;) done_.wait(done);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_ == told_; });
   }
 
  private:
+  void set(int& value, int to) {
+    const std::lock_guard lock(mutex_);
+    value = to;
+    changed_.notify_all();
+  }
   void serve(const Params& p, int passes) {
     use_any_cpu();
     for (int seen = 0;;) {
-      told_.wait(seen);
-      seen = told_;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return told_ != seen; });
+        seen = told_;
+      }
       if (seen < 0) return;
       scale(p, passes);
-      done_ = seen;
-      done_.notify_one();
+      set(done_, seen);
     }
   }
-  std::atomic<int> told_{0}, done_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int told_ = 0, done_ = 0;
   std::thread thread_;
 };
 
