@@ -31,7 +31,7 @@ std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::st
   return experts;
 }
 
-LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
+LayerWeights bind_gguf_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
   const std::string layer = fmt::format("blk.{}.", index);
   const std::int64_t hidden = config.hidden;
   const std::int64_t query = config.query_width();
@@ -64,7 +64,7 @@ Expected<ModelWeights> bind_gguf(const ModelConfig& config, const TensorTable& t
                         : bind.matrix("output.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("output_norm.weight", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
-    weights.layers.push_back(bind_layer(config, layer, bind));
+    weights.layers.push_back(bind_gguf_layer(config, layer, bind));
   }
   if (bind.failed()) return bind.error();
   return weights;

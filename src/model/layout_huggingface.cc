@@ -26,7 +26,8 @@ std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::st
                             bind);
 }
 
-LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
+LayerWeights bind_huggingface_layer(const ModelConfig& config, std::int64_t index,
+                                    TensorBinder& bind) {
   const std::string layer = fmt::format("model.layers.{}.", index);
   const std::string attention = layer + "self_attn.";
   const std::string mlp = layer + "mlp.";
@@ -60,7 +61,7 @@ Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorT
                         : bind.matrix("lm_head.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("model.norm.weight", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
-    weights.layers.push_back(bind_layer(config, layer, bind));
+    weights.layers.push_back(bind_huggingface_layer(config, layer, bind));
   }
   if (bind.failed()) return bind.error();
   return weights;

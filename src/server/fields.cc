@@ -65,6 +65,10 @@ ApiResult<Json> parse_body(std::string_view text) {
   }
 }
 
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Fields::Fields(const Json& object, std::string path, std::optional<ApiError>& fault)
     : object_(object), path_(std::move(path)), fault_(fault) {
   if (!object_.is_object() && !fault_) {

@@ -46,7 +46,7 @@ std::int64_t Forward::attention_bytes(const model::ModelConfig& config, const Cu
   return most;
 }
 
-Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
+Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const DeviceBuffers& buffers,
                  const BufferSizes& sizes, const KvMemory& kv)
     : model_(model),
       plan_(plan),
@@ -86,7 +86,7 @@ void Forward::layer(const Step& step, std::size_t index) {
         .weight = layer.attention_norm,
         .epsilon = static_cast<float>(config.rms_epsilon),
         .out = buffers_.normed,
-        .out_stride = Buffers::stride(config.hidden),
+        .out_stride = DeviceBuffers::stride(config.hidden),
         .num_tokens = step.shape.tokens,
         .hidden = config.hidden},
        step.how);
@@ -199,7 +199,7 @@ void Forward::logits(const Step& step) {
           .epsilon = static_cast<float>(config.rms_epsilon),
           .rows = step.inputs.logit_rows + first,
           .out = buffers_.final_rows,
-          .out_stride = Buffers::stride(config.hidden),
+          .out_stride = DeviceBuffers::stride(config.hidden),
           .num_tokens = rows,
           .hidden = config.hidden},
          step.how);

@@ -12,7 +12,7 @@ namespace gauntlet::engine {
 
 class Forward {
  public:
-  Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
+  Forward(const DeviceModel& model, const CudaPlan& plan, const DeviceBuffers& buffers,
           const BufferSizes& sizes, const KvMemory& kv);
 
   /// Launches everything; choices[0 .. logit_rows) are set when the stream has come that far. With
@@ -43,7 +43,7 @@ class Forward {
 
   const DeviceModel& model_;
   const CudaPlan& plan_;
-  const Buffers& buffers_;
+  const DeviceBuffers& buffers_;
   const KvMemory& kv_;
   Products products_;
 };

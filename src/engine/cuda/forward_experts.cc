@@ -13,7 +13,7 @@ void Forward::route(const Step& step, std::size_t index) {
   const model::ModelConfig& config = model_.config;
   const int num_experts = static_cast<int>(config.num_experts);
   const int per_token = static_cast<int>(config.experts_per_token);
-  const std::int64_t stride = Buffers::stride(config.hidden);
+  const std::int64_t stride = DeviceBuffers::stride(config.hidden);
   const Router router{.x = buffers_.x,
                       .norm_weight = layer.mlp_norm,
                       .epsilon = static_cast<float>(config.rms_epsilon),
@@ -102,13 +102,13 @@ void Forward::experts(const Step& step, std::size_t index) {
                        .swiglu_limit = static_cast<float>(config.swiglu_limit)};
   if (is_fused()) {
     gate_up.out = buffers_.activated;
-    gate_up.out_stride = Buffers::stride(config.intermediate);
+    gate_up.out_stride = DeviceBuffers::stride(config.intermediate);
   }
   if (products_.takes_wide(step, gate_up)) {
     gather({.x = buffers_.normed,
             .rows = buffers_.slot_token,
             .out = buffers_.permuted,
-            .stride = Buffers::stride(config.hidden),
+            .stride = DeviceBuffers::stride(config.hidden),
             .most_rows = slots,
             .num_rows = num_slots},
            step.how);
@@ -120,7 +120,7 @@ void Forward::experts(const Step& step, std::size_t index) {
     swiglu({.gate_up = buffers_.gate_up,
             .gate_up_stride = gate_up.out_stride,
             .out = buffers_.activated,
-            .out_stride = Buffers::stride(config.intermediate),
+            .out_stride = DeviceBuffers::stride(config.intermediate),
             .width = config.intermediate,
             .most_rows = slots,
             .num_rows = num_slots,

@@ -27,15 +27,15 @@ bool is_fixed(const CudaPlan& plan) {
 
 }  // namespace
 
-Products::Products(const model::ModelConfig& config, const CudaPlan& plan, const Buffers& buffers,
-                   const BufferSizes& sizes)
+Products::Products(const model::ModelConfig& config, const CudaPlan& plan,
+                   const DeviceBuffers& buffers, const BufferSizes& sizes)
     : plan_(plan) {
   const bool bulk = plan.variants.pipelines == Pipelines::bulk;
   const auto describe = [&](ProductInput name, const __nv_bfloat16* x, std::int64_t rows,
                             std::int64_t cols) {
     Input& input = inputs_[static_cast<std::size_t>(name)];
     input.x = x;
-    input.stride = Buffers::stride(cols);
+    input.stride = DeviceBuffers::stride(cols);
     if (bulk)
       make_wide_input({.x = x, .rows = rows, .cols = cols, .stride = input.stride}, input.wide);
   };

@@ -29,7 +29,7 @@ struct LayerProduct {
 
 class Products {
  public:
-  Products(const model::ModelConfig& config, const CudaPlan& plan, const Buffers& buffers,
+  Products(const model::ModelConfig& config, const CudaPlan& plan, const DeviceBuffers& buffers,
            const BufferSizes& sizes);
 
   void run(const Step& step, const LayerProduct& product) const;
