@@ -10,7 +10,7 @@ packages=(g++ cmake ninja-build ccache git ca-certificates libcli11-dev libfmt-d
   libsqlite3-dev libboost1.81-dev libssl-dev libgtest-dev libgmock-dev)
 case $job in
   build) ;;
-  test) packages+=(chromium nodejs npm) ;;
+  test) packages+=(chromium nodejs npm openmpi-bin libopenmpi3) ;;
   sanitize) packages+=(clang-19 libclang-rt-19-dev llvm-19) ;;
   *) echo "setup: unknown job '$job'; it is build, test or sanitize" >&2; exit 2 ;;
 esac

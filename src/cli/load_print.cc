@@ -8,9 +8,7 @@
 namespace gauntlet::cli {
 namespace {
 
-using load::Figure;
 using load::LoadResult;
-using load::Percentiles;
 using load::PointResult;
 
 std::string time_of(double seconds) { return format_duration_ns(seconds * 1e9); }
@@ -22,9 +20,9 @@ std::string number_of(double value) {
 
 /// "12.3 [11.9, 12.8]"
 template <class Format>
-std::string text_of(const Figure& figure, const Format& format) {
+std::string text_of(const stats::Interval& figure, const Format& format) {
   const std::string value = format(figure.value);
-  if (!figure.has_interval()) return value;
+  if (!figure.known()) return value;
   return fmt::format("{} [{}, {}]", value, format(figure.lo), format(figure.hi));
 }
 
@@ -41,7 +39,7 @@ std::string limits_of(const load::Slo& slo) {
 
 std::string latency_table(const PointResult& point) {
   Table table({"", ">mean", ">median [95%]", ">p90", ">p95 [95%]", ">p99", ">max"});
-  const auto add = [&](const char* name, const Percentiles& latency) {
+  const auto add = [&](const char* name, const stats::Percentiles& latency) {
     if (latency.count == 0) return;
     table.add({name, time_of(latency.mean.value), text_of(latency.median, time_of),
                time_of(latency.p90.value), text_of(latency.p95, time_of),
@@ -118,7 +116,7 @@ std::string sweep_text(const LoadResult& result) {
   Table table(headers);
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const PointResult& point = result.points[i];
-    const Figure& tokens =
+    const stats::Interval& tokens =
         point.steady ? point.steady->output_tokens_per_s : point.output_tokens_per_s;
     std::vector<std::string> cells = {number_of(result.loads[i]),
                                       std::to_string(point.num_requests),
@@ -128,7 +126,7 @@ std::string sweep_text(const LoadResult& result) {
       cells.push_back(text_of(point.goodput_per_s, number_of));
       cells.push_back(fmt::format("{:.0f}%", point.good_share.value * 100));
     }
-    for (const Percentiles* latency : {&point.ttft_s, &point.itl_s, &point.tpot_s}) {
+    for (const stats::Percentiles* latency : {&point.ttft_s, &point.itl_s, &point.tpot_s}) {
       cells.push_back(time_of(latency->median.value));
       cells.push_back(time_of(latency->p95.value));
     }
@@ -170,14 +168,15 @@ std::string load_text(const LoadResult& result) {
 }
 
 std::string comparison_text(const std::vector<load::Comparison>& comparisons) {
-  Table table({"load", "figure", ">A", ">B", ">B/A [95%]"});
+  Table table({"load", "figure", ">A", ">B", ">B/A [95%]", "B is"});
   std::string before;
   for (const load::Comparison& row : comparisons) {
     table.add({row.load == before ? "" : row.load, row.figure, number_of(row.a.value),
                number_of(row.b.value),
                row.ratio.value > 0
                    ? text_of(row.ratio, [](double value) { return fmt::format("{:.3f}", value); })
-                   : "-"});
+                   : "-",
+               stats::name_of(row.change)});
     before = row.load;
   }
   return table.text();

@@ -58,9 +58,10 @@ DynamicLibrary::~DynamicLibrary() {
 
 Expected<DynamicLibrary> DynamicLibrary::open(const LibrarySearch& search) {
   check(!search.names.empty(), "a library needs a name to be looked for");
+  const int flags = RTLD_NOW | (search.scope == SymbolScope::global ? RTLD_GLOBAL : RTLD_LOCAL);
   std::string refused;
   for (const std::string& name : search.names) {
-    if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (void* handle = ::dlopen(name.c_str(), flags)) {
       return DynamicLibrary(handle, path_of(handle, name));
     }
     // The loader says the same of a library that is missing and of one that lacks a dependency;
@@ -72,7 +73,7 @@ Expected<DynamicLibrary> DynamicLibrary::open(const LibrarySearch& search) {
       const std::string path = folder + "/" + name;
       std::error_code error;
       if (!std::filesystem::exists(path, error)) continue;
-      if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      if (void* handle = ::dlopen(path.c_str(), flags)) {
         return DynamicLibrary(handle, path_of(handle, path));
       }
       refused = last_loader_error();
@@ -93,9 +94,13 @@ Expected<void*> DynamicLibrary::address(const std::string& name) const {
   void* found = ::dlsym(handle_, name.c_str());
   if (found == nullptr) {
     return Error{.message =
-                     fmt::format("{} has no function {}: another version is needed", path_, name)};
+                     fmt::format("{} has no symbol {}: another version is needed", path_, name)};
   }
   return found;
+}
+
+void DynamicLibrary::keep_loaded() const {
+  ::dlopen(path_.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 }  // namespace gauntlet

@@ -1,4 +1,5 @@
-// Libraries opened at run time (cuBLAS, CUPTI, NVML, NCCL): the binary starts fast and anywhere.
+// Libraries opened at run time (cuBLAS, CUPTI, NVML, NCCL, MPI): the binary starts fast and
+// anywhere.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,10 +8,15 @@
 
 namespace gauntlet {
 
+/// Who finds a library's symbols: only who asks this object, or also what is loaded later (plug-ins
+/// that are not linked with the library that loads them).
+enum class SymbolScope { local, global };
+
 /// Each name is tried with the loader's own search path first, then in each folder.
 struct LibrarySearch {
   std::vector<std::string> names;    // "libcupti.so.13"
   std::vector<std::string> folders;  // tried in order; those that are missing are passed over
+  SymbolScope scope = SymbolScope::local;
 };
 
 /// Where a CUDA toolkit keeps its libraries: below $CUDA_HOME, $CUDA_PATH and /usr/local/cuda.
@@ -35,10 +41,15 @@ class DynamicLibrary {
     if (!found) return found.error();
     return reinterpret_cast<Function*>(*found);
   }
+  /// The address of a function or of an exported object.
+  Expected<void*> address(const std::string& name) const;
+
+  /// The library stays until the process ends, also when this object is gone: for those whose code
+  /// still runs then (threads, handlers at exit).
+  void keep_loaded() const;
 
  private:
   DynamicLibrary(void* handle, std::string path);
-  Expected<void*> address(const std::string& name) const;
 
   void* handle_ = nullptr;
   std::string path_;

@@ -1,5 +1,6 @@
 #include "core/dynamic_library.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,6 +53,30 @@ TEST(DynamicLibrary, names_the_function_it_lacks) {
   ASSERT_FALSE(absent);
   EXPECT_NE(absent.error().message.find("no_such_function"), std::string::npos);
   EXPECT_NE(absent.error().message.find("libm.so.6"), std::string::npos);
+}
+
+TEST(DynamicLibrary, finds_an_exported_object) {
+  const auto library = DynamicLibrary::open({.names = {"libm.so.6"}});
+  ASSERT_TRUE(library);
+  const auto sign = library->address("signgam");
+  const auto log_gamma = library->symbol<double(double)>("lgamma");
+  ASSERT_TRUE(sign && log_gamma);
+  (*log_gamma)(-0.5);
+  EXPECT_EQ(*static_cast<int*>(*sign), -1);
+  (*log_gamma)(0.5);
+  EXPECT_EQ(*static_cast<int*>(*sign), 1);
+}
+
+TEST(DynamicLibrary, shows_its_symbols_to_others_only_where_asked) {
+  // Part of the C library's package, and no other test opens it.
+  const char* name = "libnss_compat.so.2";
+  const char* symbol = "_nss_compat_getpwnam_r";
+  const auto local = DynamicLibrary::open({.names = {name}});
+  if (!local) GTEST_SKIP() << local.error().message;
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, symbol), nullptr);
+  const auto global = DynamicLibrary::open({.names = {name}, .scope = SymbolScope::global});
+  ASSERT_TRUE(global);
+  EXPECT_NE(dlsym(RTLD_DEFAULT, symbol), nullptr);
 }
 
 TEST(DynamicLibrary, stays_usable_after_a_move) {

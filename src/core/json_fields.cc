@@ -3,7 +3,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace gauntlet::lab {
+#include "core/check.h"
+
+namespace gauntlet {
 namespace {
 
 template <class T>
@@ -38,4 +40,12 @@ double number_at(const nlohmann::json& json, const char* key, double missing) {
   return field->is_null() ? std::numeric_limits<double>::quiet_NaN() : field->get<double>();
 }
 
-}  // namespace gauntlet::lab
+const nlohmann::json& object_at(const nlohmann::json& json, const char* key) {
+  static const nlohmann::json kEmpty = nlohmann::json::object();
+  const auto field = json.find(key);
+  if (field == json.end() || field->is_null()) return kEmpty;
+  check(field->is_object(), std::string(key) + " is not an object");
+  return *field;
+}
+
+}  // namespace gauntlet

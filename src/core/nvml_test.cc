@@ -16,7 +16,7 @@ TEST(Nvml, says_what_is_missing_when_there_is_no_driver) {
   EXPECT_NE(nvml.error().message.find("driver"), std::string::npos) << nvml.error().message;
 }
 
-TEST(Nvml, reads_a_plausible_state_where_there_is_a_gpu) {
+TEST(NvmlOnGpu, reads_a_plausible_state) {
   const auto nvml = Nvml::open();
   if (!nvml) GTEST_SKIP() << nvml.error().message;
   if ((*nvml)->device_count() == 0) GTEST_SKIP() << "NVML sees no GPU";

@@ -8,10 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+
+#include "core/process_tree.h"
+#include "core/system_files.h"
 
 namespace gauntlet {
 namespace {
@@ -30,6 +34,71 @@ std::int64_t resident_bytes(pid_t pid) {
   return fields == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The child and everything it started.
+class Family {
+ public:
+  explicit Family(pid_t child) : child_(child) {}
+
+  /// The child's memory now, and that of the others as of the last look at all processes. A look
+  /// costs up to milliseconds, so that looking is kept to a hundredth of the time: what is being
+  /// measured has the machine to itself.
+  std::int64_t resident_bytes_now() {
+    const auto begin = std::chrono::steady_clock::now();
+    if (begin >= next_look_) {
+      others_bytes_ = 0;
+      for (const ProcessEntry& member : look()) {
+        if (member.pid != child_) others_bytes_ += member.resident_bytes;
+      }
+      next_look_ = begin + std::max<std::chrono::steady_clock::duration>(
+                               kLookInterval, 100 * (std::chrono::steady_clock::now() - begin));
+    }
+    return resident_bytes(child_) + others_bytes_;
+  }
+
+  void kill_all() {
+    for (const ProcessEntry& member : look()) kill(member.pid, SIGKILL);
+  }
+
+  /// After the child was waited for: ends what it left behind and takes the zombies away. A process
+  /// that forks while it is looked for is found by the next look.
+  void end_others() {
+    const auto begin = std::chrono::steady_clock::now();
+    while (seconds_since(begin) < kEndSeconds) {
+      bool any = false;
+      for (const ProcessEntry& member : look()) {
+        if (!member.is_zombie()) {
+          kill(member.pid, SIGKILL);
+          any = true;
+        } else if (member.parent == getpid()) {
+          waitpid(member.pid, nullptr, WNOHANG);
+        }
+      }
+      if (!any) return;
+      poll(nullptr, 0, 1);
+    }
+  }
+
+ private:
+  static constexpr auto kLookInterval = std::chrono::milliseconds(250);
+  // A process in an uninterruptible sleep cannot be waited out.
+  static constexpr double kEndSeconds = 5;
+
+  const std::vector<ProcessEntry>& look() {
+    seen_ = process_tree(child_, read_processes(SystemFiles()), seen_);
+    return seen_;
+  }
+
+  pid_t child_;
+  std::vector<ProcessEntry> seen_;
+  std::int64_t others_bytes_ = 0;
+  std::chrono::steady_clock::time_point next_look_ =
+      std::chrono::steady_clock::now() + kLookInterval;
+};
+
 std::int64_t file_bytes(const std::string& path) {
   struct stat status{};
   return stat(path.c_str(), &status) == 0 ? status.st_size : 0;
@@ -37,7 +106,7 @@ std::int64_t file_bytes(const std::string& path) {
 
 [[noreturn]] void become_child(const ChildOptions& options, std::vector<char*>& argv, int pipe_fd,
                                pid_t parent) {
-  setpgid(0, 0);
+  setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   const int log = open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -103,6 +172,7 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
   const std::int64_t log_limit = file_bytes(options.log_path) + options.max_log_bytes;
   const auto begin = std::chrono::steady_clock::now();
   const pid_t parent = getpid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
   if (child < 0) {
     close(pipe_fds[0]);
@@ -110,16 +180,20 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
     return Error{std::string("cannot start a process: ") + std::strerror(errno)};
   }
   if (child == 0) become_child(options, argv, pipe_fds[1], parent);
-  setpgid(child, child);
   close(pipe_fds[1]);
 
   LineReader reader(pipe_fds[0], options.on_line);
   ChildOutcome outcome;
-  const auto kill_as = [&](ChildOutcome::End end) {
+  Family family(child);
+  bool ended = false, killed = false, pipe_open = true;
+  double kill_at_s = 0;
+  const auto end_as = [&](ChildOutcome::End end) {
     outcome.end = end;
-    kill(-child, SIGKILL);
+    ended = true;
+    kill_at_s = outcome.seconds + options.grace_s;
+    // What the child started is the child's to end while it is asked politely.
+    if (options.grace_s > 0) kill(child, SIGTERM);
   };
-  bool killed = false, pipe_open = true;
   int status = 0;
   while (true) {
     if (pipe_open) {
@@ -128,36 +202,36 @@ Expected<ChildOutcome> run_child(const ChildOptions& options) {
     } else {
       poll(nullptr, 0, kPollMs);
     }
-    outcome.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const std::int64_t resident = resident_bytes(child);
+    outcome.seconds = seconds_since(begin);
+    const std::int64_t resident = family.resident_bytes_now();
     outcome.peak_resident_bytes = std::max(outcome.peak_resident_bytes, resident);
-    if (!killed) {
-      killed = true;
+    if (!ended) {
       if (options.max_resident_bytes > 0 && resident > options.max_resident_bytes) {
-        kill_as(ChildOutcome::End::out_of_memory);
+        end_as(ChildOutcome::End::out_of_memory);
       } else if (file_bytes(options.log_path) > log_limit) {
-        kill_as(ChildOutcome::End::log_too_large);
+        end_as(ChildOutcome::End::log_too_large);
       } else if (outcome.seconds > options.timeout_s) {
-        kill_as(ChildOutcome::End::timed_out);
+        end_as(ChildOutcome::End::timed_out);
       } else if (options.interrupt && options.interrupt->load()) {
-        kill_as(ChildOutcome::End::interrupted);
-      } else {
-        killed = false;
+        end_as(ChildOutcome::End::interrupted);
       }
+    }
+    if (ended && !killed && outcome.seconds >= kill_at_s) {
+      family.kill_all();
+      killed = true;
     }
     if (waitpid(child, &status, WNOHANG) == child) break;
   }
+  family.end_others();
   // What the child wrote before it ended may still be in the pipe, but no more than the pipe holds:
-  // a grandchild that left the process group may keep it open and go on writing.
-  kill(-child, SIGKILL);
+  // a process that escaped to another session may keep it open and go on writing.
   pollfd poll_fd{.fd = pipe_fds[0], .events = POLLIN, .revents = 0};
   const std::int64_t last_byte = reader.bytes_read() + fcntl(pipe_fds[0], F_GETPIPE_SZ);
   while (pipe_open && reader.bytes_read() < last_byte && poll(&poll_fd, 1, 0) > 0) {
     pipe_open = reader.read_some();
   }
   close(pipe_fds[0]);
-  if (!killed) {
+  if (!ended) {
     outcome.end = WIFSIGNALED(status) ? ChildOutcome::End::signaled : ChildOutcome::End::exited;
   }
   outcome.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <chrono>
-#include <thread>
 
 #include "core/fake_tree.h"
 #include "core/files.h"
@@ -128,20 +127,56 @@ TEST_F(RunChild, does_not_wait_for_a_grandchild_that_holds_the_pipe) {
 TEST_F(RunChild, ends_the_grandchildren_with_the_child) {
   run("sleep 30 & echo $! >&3; exit 0");
   ASSERT_EQ(lines_.size(), 1u);
-  const pid_t grandchild = std::stoi(lines_[0]);
-  bool gone = false;
-  for (int i = 0; i < 200 && !gone; ++i) {
-    // A zombie that init has not yet reaped counts as gone.
-    const auto stat = read_file("/proc/" + lines_[0] + "/stat");
-    gone = kill(grandchild, 0) != 0 || !stat || stat->find(") Z") != std::string::npos;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(gone);
+  EXPECT_NE(kill(std::stoi(lines_[0]), 0), 0) << "not even a zombie is left";
+}
+
+TEST_F(RunChild, ends_grandchildren_in_process_groups_of_their_own) {
+  // As mpirun starts its ranks; a stopped one hears nothing but SIGKILL.
+  const ChildOutcome outcome =
+      run("set -m; sleep 30 & echo $! >&3; kill -STOP $!; sleep 30", {.timeout_s = 0.3});
+  EXPECT_EQ(outcome.end, End::timed_out);
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_NE(kill(std::stoi(lines_[0]), 0), 0);
+}
+
+TEST_F(RunChild, ends_grandchildren_in_sessions_of_their_own_at_the_time_limit) {
+  const ChildOutcome outcome =
+      run("setsid sh -c 'echo $$ >&3; exec sleep 30' & sleep 30", {.timeout_s = 0.3});
+  EXPECT_EQ(outcome.end, End::timed_out);
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_NE(kill(std::stoi(lines_[0]), 0), 0);
+}
+
+TEST_F(RunChild, lets_a_child_tidy_up_within_its_grace) {
+  const ChildOutcome outcome =
+      run("trap 'echo tidied >&3; exit 9' TERM; echo ready >&3; while :; do sleep 0.02; done",
+          {.timeout_s = 0.3, .grace_s = 20});
+  EXPECT_EQ(outcome.end, End::timed_out);
+  EXPECT_EQ(outcome.code, 9);
+  EXPECT_LT(outcome.seconds, 10);
+  EXPECT_EQ(lines_, (std::vector<std::string>{"ready", "tidied"}));
+}
+
+TEST_F(RunChild, kills_a_child_whose_grace_is_over) {
+  const ChildOutcome outcome =
+      run("trap '' TERM; while :; do sleep 0.02; done", {.timeout_s = 0.1, .grace_s = 0.2});
+  EXPECT_EQ(outcome.end, End::timed_out);
+  EXPECT_EQ(outcome.code, SIGKILL);
+  EXPECT_GE(outcome.seconds, 0.3);
+}
+
+TEST_F(RunChild, counts_the_memory_of_grandchildren) {
+  constexpr std::int64_t kLimit = 64 << 20;
+  const ChildOutcome outcome =
+      run("sh -c 'x=0123456789abcdef; while [ ${#x} -lt 100000000 ]; do x=$x$x; done; sleep 30'",
+          {.timeout_s = 20, .max_resident_bytes = kLimit});
+  EXPECT_EQ(outcome.end, End::out_of_memory);
+  EXPECT_GT(outcome.peak_resident_bytes, kLimit);
 }
 
 TEST_F(RunChild, is_not_held_by_a_grandchild_of_another_session_that_floods_the_pipe) {
-  // It left the process group, so the kill does not reach it; it dies of SIGPIPE once the pipe is
-  // closed.
+  // It left the session and its parent is gone, so the kill does not reach it; it dies of SIGPIPE
+  // once the pipe is closed.
   const auto begin = std::chrono::steady_clock::now();
   const ChildOutcome outcome = run("setsid yes flood >&3 & sleep 0.1; exit 0");
   EXPECT_EQ(outcome.end, End::exited);

@@ -1,6 +1,7 @@
 // Counter-based random numbers: element i of a stream depends on (seed, i) alone, so a buffer can
 // be filled by many threads and comes out the same.
 #pragma once
+#include <bit>
 #include <cstdint>
 
 namespace gauntlet {
@@ -31,6 +32,22 @@ class Random {
   }
   constexpr float uniform(float low, float high, std::uint64_t index) const {
     return low + (high - low) * unit(index);
+  }
+
+  /// Element `index` of a random order of [0, size): each value comes up once. Multiplying by an
+  /// odd number and folding the upper half down permute a power of two; what falls outside of
+  /// `size` goes round again.
+  constexpr std::uint64_t permuted(std::uint64_t size, std::uint64_t index) const {
+    const auto bits = static_cast<int>(std::bit_width(size - 1));
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    do {
+      for (std::uint64_t round = 0; round < 3; ++round) {
+        const std::uint64_t key = mix64(key_ ^ (round + 1));
+        index = (index * (key | 1) + (key >> 32)) & mask;
+        index ^= index >> ((bits + 1) / 2);
+      }
+    } while (index >= size);
+    return index;
   }
 
   std::uint64_t next() { return bits(counter_++); }

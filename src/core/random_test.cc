@@ -32,6 +32,34 @@ TEST(Random, matches_splitmix64) {
   EXPECT_EQ(mix64(0x9E3779B97F4A7C15u), 0x6E789E6AA1B965F4u);
 }
 
+TEST(Random, permutes_any_size_without_repeats) {
+  for (const std::uint64_t size : {1u, 2u, 3u, 7u, 64u, 100u, 4097u}) {
+    const Random random(size);
+    std::set<std::uint64_t> seen;
+    for (std::uint64_t i = 0; i < size; ++i) {
+      const std::uint64_t value = random.permuted(size, i);
+      ASSERT_LT(value, size);
+      seen.insert(value);
+    }
+    EXPECT_EQ(seen.size(), size);
+  }
+}
+
+TEST(Random, permutes_by_its_seed_and_leaves_no_neighbours_together) {
+  constexpr std::uint64_t kSize = 10000;
+  const Random random(5), other(6);
+  int same = 0, close = 0;
+  for (std::uint64_t i = 0; i + 1 < kSize; ++i) {
+    const auto here = static_cast<std::int64_t>(random.permuted(kSize, i));
+    const auto next = static_cast<std::int64_t>(random.permuted(kSize, i + 1));
+    same += random.permuted(kSize, i) == other.permuted(kSize, i);
+    close += std::abs(next - here) <= 50;
+  }
+  // One pair of 10,000 agrees by chance; 100 of them are this close.
+  EXPECT_LT(same, 10);
+  EXPECT_LT(close, 300);
+}
+
 TEST(Random, stays_below_its_bound_and_reaches_every_value) {
   Random random(3);
   std::vector<int> seen(7, 0);

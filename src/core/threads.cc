@@ -1,6 +1,8 @@
 #include "core/threads.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -29,7 +31,8 @@ std::vector<int> cpus_of_this_thread() {
 }  // namespace
 
 std::vector<int> allowed_cpus() {
-  // Read once: a pool pins the thread that makes it, and the next one must not see that one CPU only.
+  // Read once: a pool pins the thread that makes it, and the next one must not see that one CPU
+  // only.
   static const std::vector<int> kAtStart = cpus_of_this_thread();
   return kAtStart;
 }
@@ -82,9 +85,23 @@ ThreadPool::~ThreadPool() {
   state_->generation.notify_all();
 }
 
+std::int64_t ThreadPool::workers_cpu_ns() const {
+  std::int64_t total = 0;
+  for (std::jthread& worker : state_->workers) {
+    clockid_t clock{};
+    timespec time{};
+    if (pthread_getcpuclockid(worker.native_handle(), &clock) == 0 &&
+        clock_gettime(clock, &time) == 0) {
+      total += std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    }
+  }
+  return total;
+}
+
 int ThreadPool::size() const { return static_cast<int>(state_->workers.size()) + 1; }
 
 void ThreadPool::run(const std::function<void(int)>& task) {
+  ++forks_;
   const int others = size() - 1;
   state_->task = &task;
   state_->pending.store(others, std::memory_order_release);

@@ -7,8 +7,8 @@
 
 namespace gauntlet {
 
-/// The CPUs this process may run on, in order (respects cpusets and taskset), as they were when this
-/// was first asked.
+/// The CPUs this process may run on, in order (respects cpusets and taskset), as they were when
+/// this was first asked.
 std::vector<int> allowed_cpus();
 
 /// Pins the calling thread; false where the system refuses.
@@ -24,7 +24,11 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const;
+  /// CPU time that the workers other than the caller have used so far.
+  std::int64_t workers_cpu_ns() const;
   void run(const std::function<void(int worker)>& task);
+  /// How often run() was called; for_ranges() calls it once.
+  std::uint64_t forks() const { return forks_; }
 
   /// Splits [0, count) into one contiguous range per worker.
   void for_ranges(std::int64_t count,
@@ -33,6 +37,7 @@ class ThreadPool {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::uint64_t forks_ = 0;
 };
 
 /// Splits [0, count) over short-lived threads on all CPUs: for set-up and checking, never for

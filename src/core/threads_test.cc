@@ -124,6 +124,15 @@ void expect_exact_cover(std::vector<std::pair<std::int64_t, std::int64_t>> range
   EXPECT_EQ(next, count);
 }
 
+TEST(ThreadPool, counts_its_forks) {
+  const AffinityGuard guard;
+  ThreadPool pool(cpus_for(2));
+  EXPECT_EQ(pool.forks(), 0u);
+  pool.run([](int) {});
+  pool.for_ranges(10, [](std::int64_t, std::int64_t) {});
+  EXPECT_EQ(pool.forks(), 2u);
+}
+
 TEST(ThreadPool, splits_a_range_without_gap_or_overlap) {
   const AffinityGuard guard;
   ThreadPool pool(cpus_for(3));

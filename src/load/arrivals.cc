@@ -26,7 +26,7 @@ const char* name_of(ArrivalKind kind) {
 }
 
 Arrivals::Arrivals(const ArrivalSpec& spec, std::uint64_t seed)
-    : spec_(spec), draws_(seed, kStream) {
+    : spec_(spec), variates_(seed, kStream) {
   check(spec.kind == ArrivalKind::poisson || spec.kind == ArrivalKind::fixed,
         "a closed loop and a trace have no arrivals of this kind");
   check(spec.rate_per_s > 0 && spec.burstiness > 0, "a rate and a burstiness are positive");
@@ -37,7 +37,7 @@ double Arrivals::next_s() {
   const double mean_gap_s = 1 / spec_.rate_per_s;
   at_s_ += spec_.kind == ArrivalKind::fixed
                ? mean_gap_s
-               : draws_.gamma(spec_.burstiness, mean_gap_s / spec_.burstiness);
+               : variates_.gamma(spec_.burstiness, mean_gap_s / spec_.burstiness);
   return at_s_;
 }
 

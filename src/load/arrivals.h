@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "load/draws.h"
+#include "load/variates.h"
 
 namespace gauntlet::load {
 
@@ -27,7 +27,7 @@ class Arrivals {
 
  private:
   ArrivalSpec spec_;
-  Draws draws_;
+  Variates variates_;
   double at_s_ = 0;
   bool begun_ = false;
 };

@@ -11,8 +11,14 @@ namespace gauntlet::load {
 namespace {
 
 void add(std::vector<Comparison>& out, const std::string& load, const std::string& figure,
-         const Figure& a, const Figure& b) {
-  out.push_back({.load = load, .figure = figure, .a = a, .b = b, .ratio = ratio_of(a, b)});
+         const stats::Interval& a, const stats::Interval& b) {
+  const stats::Interval ratio = stats::ratio(a, b);
+  out.push_back({.load = load,
+                 .figure = figure,
+                 .a = a,
+                 .b = b,
+                 .ratio = ratio,
+                 .change = stats::change(ratio)});
 }
 
 void add_point(std::vector<Comparison>& out, const std::string& load, const PointResult& a,
@@ -20,8 +26,8 @@ void add_point(std::vector<Comparison>& out, const std::string& load, const Poin
   if (has_slo) add(out, load, "goodput /s", a.goodput_per_s, b.goodput_per_s);
   add(out, load, "requests /s", a.requests_per_s, b.requests_per_s);
   add(out, load, "output tok/s", a.output_tokens_per_s, b.output_tokens_per_s);
-  const auto latency = [&](const std::string& name, const Percentiles& of_a,
-                           const Percentiles& of_b) {
+  const auto latency = [&](const std::string& name, const stats::Percentiles& of_a,
+                           const stats::Percentiles& of_b) {
     add(out, load, name + " mean s", of_a.mean, of_b.mean);
     add(out, load, name + " median s", of_a.median, of_b.median);
     add(out, load, name + " p95 s", of_a.p95, of_b.p95);
@@ -69,7 +75,8 @@ std::string json_text(const std::vector<Comparison>& comparisons) {
                     {"figure", row.figure},
                     {"a", figure_json(row.a)},
                     {"b", figure_json(row.b)},
-                    {"ratio", row.ratio.value > 0 ? figure_json(row.ratio) : nullptr}});
+                    {"ratio", row.ratio.value > 0 ? figure_json(row.ratio) : nullptr},
+                    {"change", stats::name_of(row.change)}});
   }
   return rows.dump(1) + "\n";
 }

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "load/draws.h"
+#include "load/variates.h"
 
 namespace gauntlet::load {
 namespace {
@@ -57,22 +57,22 @@ TEST(Event, is_done_or_an_error) {
 }
 
 TEST(Event, is_scanned_as_a_parser_would_read_it) {
-  Draws draws(21, 0);
+  Variates variates(21, 0);
   const std::string letters = "ab\"\\:{}text usagerrcontent,[]\n";
   for (int round = 0; round < 2000; ++round) {
     std::string text;
-    for (std::int64_t i = draws.integer(0, 12); i > 0; --i) {
-      text += letters[static_cast<std::size_t>(draws.integer(0, std::ssize(letters) - 1))];
+    for (std::int64_t i = variates.integer(0, 12); i > 0; --i) {
+      text += letters[static_cast<std::size_t>(variates.integer(0, std::ssize(letters) - 1))];
     }
-    if (draws.unit() < 0.5) text += R"("text":"x","usage":{"error":{)";
-    const bool is_chat = draws.unit() < 0.5;
+    if (variates.unit() < 0.5) text += R"("text":"x","usage":{"error":{)";
+    const bool is_chat = variates.unit() < 0.5;
     json choice = {{"index", 0}, {"finish_reason", nullptr}};
     choice[is_chat ? "delta" : "text"] = is_chat ? json{{"content", text}} : json(text);
-    const bool has_usage = draws.unit() < 0.3;
+    const bool has_usage = variates.unit() < 0.3;
     const json event = {{"model", text},
                         {"choices", {choice}},
                         {"usage", has_usage ? json{{"prompt_tokens", 1}} : json()}};
-    const EventScan scan = scan_event(event.dump(draws.unit() < 0.5 ? -1 : 2));
+    const EventScan scan = scan_event(event.dump(variates.unit() < 0.5 ? -1 : 2));
     ASSERT_EQ(scan.has_text, !text.empty()) << event;
     ASSERT_EQ(scan.has_usage, has_usage) << event;
     ASSERT_FALSE(scan.has_error) << event;

@@ -5,21 +5,33 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "stats/interval_json.h"
+
 namespace gauntlet::load {
 
 using json = nlohmann::ordered_json;
 
+namespace {
+
+double six_digits(double value) {
+  return std::isfinite(value) ? std::stod(fmt::format("{:.6g}", value)) : value;
+}
+
+}  // namespace
+
 json rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == 0) return 0;
-  return std::stod(fmt::format("{:.6g}", value));
+  return six_digits(value);
 }
 
-json figure_json(const Figure& figure) {
-  return {{"value", rounded(figure.value)}, {"lo", rounded(figure.lo)}, {"hi", rounded(figure.hi)}};
+json figure_json(const stats::Interval& figure) {
+  return stats::to_json({.value = six_digits(figure.value),
+                         .lo = six_digits(figure.lo),
+                         .hi = six_digits(figure.hi)});
 }
 
-json percentiles_json(const Percentiles& latency) {
+json percentiles_json(const stats::Percentiles& latency) {
   return {{"count", latency.count},
           {"mean", figure_json(latency.mean)},
           {"median", figure_json(latency.median)},

@@ -48,7 +48,7 @@ Expected<Lengths> Lengths::parse(const std::string& text, const std::string& opt
     const auto [sigma, most] = cut(tail, ",");
     const auto middle = number<double>(median), width = number<double>(sigma);
     const auto high = most.empty() ? kMost : number<std::int64_t>(most);
-    // Above a maximum below the median, half of the draws or more would be thrown away.
+    // Above a maximum below the median, half of the variates or more would be thrown away.
     if (!middle || *middle < 1 || !width || *width < 0 || *width > 4 || !is_length(high) ||
         static_cast<double>(*high) < *middle) {
       return refusal;
@@ -64,11 +64,11 @@ Expected<Lengths> Lengths::parse(const std::string& text, const std::string& opt
   return fixed(*count);
 }
 
-std::int64_t Lengths::draw(Draws& draws) const {
+std::int64_t Lengths::draw(Variates& variates) const {
   if (kind_ == Kind::fixed) return low_;
-  if (kind_ == Kind::uniform) return draws.integer(low_, high_);
+  if (kind_ == Kind::uniform) return variates.integer(low_, high_);
   while (true) {
-    const double length = std::round(median_ * std::exp(sigma_ * draws.normal()));
+    const double length = std::round(median_ * std::exp(sigma_ * variates.normal()));
     if (length <= static_cast<double>(high_))
       return std::max<std::int64_t>(1, std::llround(length));
   }

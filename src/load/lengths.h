@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/expected.h"
-#include "load/draws.h"
+#include "load/variates.h"
 
 namespace gauntlet::load {
 
@@ -16,7 +16,7 @@ class Lengths {
   static Lengths fixed(std::int64_t count);
 
   /// At least 1.
-  std::int64_t draw(Draws& draws) const;
+  std::int64_t draw(Variates& variates) const;
   const std::string& text() const { return text_; }
 
  private:

@@ -13,9 +13,9 @@ namespace {
 std::vector<double> sample(const std::string& text, int count) {
   const auto lengths = Lengths::parse(text, "--prompt-tokens");
   EXPECT_TRUE(lengths) << text;
-  Draws draws(5, 0);
+  Variates variates(5, 0);
   std::vector<double> values;
-  for (int i = 0; i < count; ++i) values.push_back(static_cast<double>(lengths->draw(draws)));
+  for (int i = 0; i < count; ++i) values.push_back(static_cast<double>(lengths->draw(variates)));
   return values;
 }
 

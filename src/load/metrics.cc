@@ -35,8 +35,8 @@ class Parts {
     if (part < 0 || part > static_cast<double>(counts.size()) + 1e-9) return;
     counts[std::min(counts.size() - 1, static_cast<std::size_t>(part))] += amount;
   }
-  Figure per_s(std::uint64_t seed) const {
-    return ratio_of_sums(counts, std::vector<double>(counts.size(), part_s_), seed);
+  stats::Interval per_s(std::uint64_t seed) const {
+    return stats::ratio_of_sums(counts, std::vector<double>(counts.size(), part_s_), seed);
   }
 
  private:
@@ -67,11 +67,11 @@ Window window_of(const Records& records) {
 using Value = std::function<void(const RequestRecord&, std::vector<float>&)>;
 
 /// A latency over all that were answered, in blocks of neighbours.
-Percentiles over(const Records& ok, const Value& value, std::uint64_t seed) {
+stats::Percentiles over(const Records& ok, const Value& value, std::uint64_t seed) {
   const std::size_t num_blocks = std::clamp<std::size_t>(ok.size() / 2, 1, kBlocks);
   std::vector<std::vector<float>> blocks(num_blocks);
   for (std::size_t i = 0; i < ok.size(); ++i) value(*ok[i], blocks[i * num_blocks / ok.size()]);
-  return summarize(blocks, seed);
+  return stats::percentiles(blocks, seed);
 }
 
 std::vector<float> curve(const Records& ok, const Value& value) {
@@ -81,7 +81,7 @@ std::vector<float> curve(const Records& ok, const Value& value) {
   std::vector<float> points;
   if (all.empty()) return points;
   for (int percent = 1; percent <= 100; ++percent) {
-    points.push_back(static_cast<float>(percentile(all, percent)));
+    points.push_back(static_cast<float>(stats::percentile(all, percent)));
   }
   return points;
 }
@@ -120,12 +120,9 @@ void add_goodput(const Records& records, const Slo& slo, std::uint64_t seed, Poi
     good[block] += slo.is_met_by(*records[i]);
     all[block] += 1;
   }
-  out.good_share = ratio_of_sums(good, all, seed);
-  const double per_s = out.offered_per_s;
-  out.goodput_per_s = {.value = out.good_share.value * per_s,
-                       .lo = out.good_share.lo * per_s,
-                       .hi = std::min(1.0, out.good_share.hi) * per_s};
-  out.good_share.hi = std::min(1.0, out.good_share.hi);
+  out.good_share = stats::ratio_of_sums(good, all, seed);
+  out.good_share.hi = std::min(out.good_share.hi, 1.0);
+  out.goodput_per_s = out.good_share.times(out.offered_per_s);
 }
 
 /// Warm-up requests count here: what still runs of them is load like any other.
@@ -207,7 +204,7 @@ void add_slices(const RunLog& log, PointResult& out) {
     out.slices[i].output_tokens_per_s = tokens.counts[i] / out.slice_s;
     if (ttfts[i].empty()) continue;
     std::ranges::sort(ttfts[i]);
-    out.slices[i].ttft_s = percentile(ttfts[i], 50);
+    out.slices[i].ttft_s = stats::percentile(ttfts[i], 50);
   }
 }
 

@@ -9,9 +9,12 @@
 #include "load/arrivals.h"
 #include "load/record.h"
 #include "load/slo.h"
-#include "load/statistics.h"
+#include "stats/percentiles.h"
 
 namespace gauntlet::load {
+
+/// Blocks of neighbours that a run is cut into for its intervals.
+inline constexpr std::size_t kBlocks = 20;
 
 /// All that one run at one load recorded.
 struct RunLog {
@@ -31,8 +34,8 @@ struct ErrorCount {
 /// load is on all the while.
 struct SteadyRates {
   double seconds = 0;
-  Figure requests_per_s;
-  Figure output_tokens_per_s;
+  stats::Interval requests_per_s;
+  stats::Interval output_tokens_per_s;
 };
 
 /// One slice of the run, for charts.
@@ -55,19 +58,20 @@ struct PointResult {
 
   double window_s = 0;  // from the first request's time to the last answer's end
   double offered_per_s =
-      0;                  // requests over the time in which they were due; of a closed loop: sent
-  Figure requests_per_s;  // answered in full; these three over the window
-  Figure output_tokens_per_s;
-  Figure total_tokens_per_s;
+      0;  // requests over the time in which they were due; of a closed loop: sent
+  stats::Interval requests_per_s;  // answered in full; these three over the window
+  stats::Interval output_tokens_per_s;
+  stats::Interval total_tokens_per_s;
   std::optional<SteadyRates> steady;
-  Figure good_share;  // of the requests, by the SLO
-  Figure goodput_per_s;
+  stats::Interval good_share;  // of the requests, by the SLO
+  stats::Interval goodput_per_s;
 
-  Percentiles ttft_s;
-  Percentiles tpot_s;
-  Percentiles itl_s;
-  Percentiles e2e_s;
-  Percentiles send_lag_s;  // from when a request was due to when it was sent: the client's fault
+  stats::Percentiles ttft_s;
+  stats::Percentiles tpot_s;
+  stats::Percentiles itl_s;
+  stats::Percentiles e2e_s;
+  stats::Percentiles
+      send_lag_s;  // from when a request was due to when it was sent: the client's fault
   double concurrency_mean = 0;
   std::int64_t concurrency_max = 0;
   double client_us_per_event = 0;

@@ -59,7 +59,7 @@ Expected<Overhead> measure_overhead(const OverheadOptions& options) {
   result.user_us_per_event = log.client_user_s * 1e6 / static_cast<double>(num_delays);
   result.cpu_share = log.client_cpu_s / end_s;
   result.events_per_s = static_cast<double>(num_delays) / end_s;
-  result.delay_s = summarize(delays_s, 1);
+  result.delay_s = stats::percentiles(delays_s, 1);
   return result;
 }
 

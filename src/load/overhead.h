@@ -22,7 +22,7 @@ struct Overhead {
   double user_us_per_event = 0;  // of that, outside of the kernel
   double cpu_share = 0;          // of one core, while it ran
   double events_per_s = 0;
-  Percentiles delay_s;  // from just before the server's write to the client's timestamp
+  stats::Percentiles delay_s;  // from just before the server's write to the client's timestamp
 };
 
 Expected<Overhead> measure_overhead(const OverheadOptions& options);

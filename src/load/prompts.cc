@@ -31,28 +31,29 @@ constexpr std::array<std::string_view, 128> kWords = {
     "get",   "here",   "between", "both",   "life", "being",  "under",  "never",   "day",
     "same",  "another"};
 
-void append_words(std::string& out, std::int64_t count, Draws draws) {
+void append_words(std::string& out, std::int64_t count, Variates variates) {
   for (std::int64_t i = 0; i < count; ++i) {
     out += ' ';
-    out += kWords[static_cast<std::size_t>(draws.integer(0, std::ssize(kWords) - 1))];
+    out += kWords[static_cast<std::size_t>(variates.integer(0, std::ssize(kWords) - 1))];
   }
 }
 
-void append_ids(std::string& out, const PromptSource& source, std::int64_t count, Draws draws) {
+void append_ids(std::string& out, const PromptSource& source, std::int64_t count,
+                Variates variates) {
   for (std::int64_t i = 0; i < count; ++i) {
     if (out.back() != '[') out += ',';
     const std::int64_t drawn =
         source.ids.empty()
-            ? draws.integer(0, source.vocab - 1)
-            : source.ids[static_cast<std::size_t>(draws.integer(0, std::ssize(source.ids) - 1))];
+            ? variates.integer(0, source.vocab - 1)
+            : source.ids[static_cast<std::size_t>(variates.integer(0, std::ssize(source.ids) - 1))];
     const fmt::format_int text(drawn);
     out.append(text.data(), text.size());
   }
 }
 
 /// A request's prefix comes from its group, the rest from itself.
-Draws prefix_draws(const PlannedRequest& request, std::uint64_t seed) {
-  return Draws(seed, mix64(static_cast<std::uint64_t>(request.group)) ^ kPrefixStream);
+Variates prefix_variates(const PlannedRequest& request, std::uint64_t seed) {
+  return Variates(seed, mix64(static_cast<std::uint64_t>(request.group)) ^ kPrefixStream);
 }
 
 std::string word_prompt(const WordCost& cost, const PlannedRequest& request, std::uint64_t seed) {
@@ -62,10 +63,10 @@ std::string word_prompt(const WordCost& cost, const PlannedRequest& request, std
   };
   const std::int64_t shared = words_for(request.prefix_tokens, 0);
   std::string text;
-  append_words(text, shared, prefix_draws(request, seed));
+  append_words(text, shared, prefix_variates(request, seed));
   const std::int64_t all =
       std::max<std::int64_t>(1, words_for(request.prompt_tokens, cost.intercept));
-  append_words(text, all - std::min(all, shared), Draws(request.seed, 0));
+  append_words(text, all - std::min(all, shared), Variates(request.seed, 0));
   return text;
 }
 
@@ -73,7 +74,7 @@ std::string word_prompt(const WordCost& cost, const PlannedRequest& request, std
 
 std::string words(std::int64_t count, std::uint64_t seed) {
   std::string text;
-  append_words(text, count, Draws(seed, 0));
+  append_words(text, count, Variates(seed, 0));
   return text;
 }
 
@@ -89,8 +90,9 @@ std::string request_body(const RequestForm& form, const PromptSource& source,
   if (by_ids) {
     body.reserve(body.size() + static_cast<std::size_t>(request.prompt_tokens) * 7 + 160);
     body += R"(,"prompt":[)";
-    append_ids(body, source, request.prefix_tokens, prefix_draws(request, seed));
-    append_ids(body, source, request.prompt_tokens - request.prefix_tokens, Draws(request.seed, 0));
+    append_ids(body, source, request.prefix_tokens, prefix_variates(request, seed));
+    append_ids(body, source, request.prompt_tokens - request.prefix_tokens,
+               Variates(request.seed, 0));
     body += ']';
   } else {
     const std::string text =

@@ -14,6 +14,7 @@
 
 namespace gauntlet::load {
 
+inline constexpr const char* kLoadResultKind = "gauntlet-load";
 inline constexpr int kLoadSchemaVersion = 1;
 
 struct LoadResult {

@@ -124,7 +124,9 @@ TEST(Result, is_refused_where_it_is_none) {
   for (const char* text : {"", "[]", "{}", R"({"kind":"gauntlet-load","points":[]})",
                            R"({"kind":"gauntlet-load","schema_version":9,"points":[{}]})",
                            R"({"kind":"gauntlet-load","schema_version":1,"points":[{}],)"
-                           R"("sweep":{"loads":[1,2],"best":0}})"}) {
+                           R"("sweep":{"loads":[1,2],"best":0}})",
+                           R"({"kind":"gauntlet-load","schema_version":1,)"
+                           R"("points":[{"ttft_s":{"mean":{"value":"soon"}}}]})"}) {
     const auto result = load_result_from_json(text, "x.json");
     ASSERT_FALSE(result) << text;
     EXPECT_THAT(result.error().message, HasSubstr("x.json"));

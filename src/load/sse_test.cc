@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "load/draws.h"
+#include "load/variates.h"
 
 namespace gauntlet::load {
 namespace {
@@ -21,11 +21,11 @@ Events whole(std::string_view text) {
   return events;
 }
 
-Events in_pieces(std::string_view text, Draws& draws) {
+Events in_pieces(std::string_view text, Variates& variates) {
   Events events;
   SseParser parser([&](std::string_view data) { events.emplace_back(data); });
   while (!text.empty()) {
-    const auto size = std::min<std::size_t>(text.size(), draws.integer(0, 5));
+    const auto size = std::min<std::size_t>(text.size(), variates.integer(0, 5));
     EXPECT_TRUE(parser.feed(std::string(text.substr(0, size))));
     text.remove_prefix(size);
   }
@@ -61,19 +61,19 @@ TEST(Sse, drops_a_byte_order_mark) {
 }
 
 TEST(Sse, does_not_mind_where_the_pieces_are_cut) {
-  Draws draws(11, 0);
+  Variates variates(11, 0);
   const std::vector<std::string> ends = {"\n", "\r\n", "\r"};
   for (int round = 0; round < 300; ++round) {
-    const std::string& end = ends[draws.integer(0, 2)];
+    const std::string& end = ends[variates.integer(0, 2)];
     std::string text;
     Events expected;
-    for (std::int64_t event = draws.integer(1, 6); event > 0; --event) {
-      if (draws.unit() < 0.3) text += ": comment" + end;
+    for (std::int64_t event = variates.integer(1, 6); event > 0; --event) {
+      if (variates.unit() < 0.3) text += ": comment" + end;
       std::string data;
-      for (std::int64_t line = draws.integer(1, 3); line > 0; --line) {
+      for (std::int64_t line = variates.integer(1, 3); line > 0; --line) {
         std::string content;
-        for (std::int64_t i = draws.integer(0, 9); i > 0; --i)
-          content += "ab: d{}\""[draws.integer(0, 7)];
+        for (std::int64_t i = variates.integer(0, 9); i > 0; --i)
+          content += "ab: d{}\""[variates.integer(0, 7)];
         if (content.starts_with(' ')) content = "x" + content;
         text += "data: " + content + end;
         data += content + (line > 1 ? "\n" : "");
@@ -82,7 +82,7 @@ TEST(Sse, does_not_mind_where_the_pieces_are_cut) {
       expected.push_back(data);
     }
     ASSERT_EQ(whole(text), expected) << text;
-    ASSERT_EQ(in_pieces(text, draws), expected) << text;
+    ASSERT_EQ(in_pieces(text, variates), expected) << text;
   }
 }
 

@@ -35,7 +35,7 @@ Expected<SharedPrefix> SharedPrefix::parse(const std::string& text) {
 }
 
 PlannedRequest plan_request(const WorkloadSpec& spec, std::int64_t index) {
-  Draws draws(spec.seed, mix64(static_cast<std::uint64_t>(index)) ^ kLengthStream);
+  Variates variates(spec.seed, mix64(static_cast<std::uint64_t>(index)) ^ kLengthStream);
   PlannedRequest request;
   if (!spec.trace.empty()) {
     const TraceLine& line = spec.trace[static_cast<std::size_t>(index) % spec.trace.size()];
@@ -43,17 +43,17 @@ PlannedRequest plan_request(const WorkloadSpec& spec, std::int64_t index) {
     request.prompt = line.prompt;
     request.output_tokens = line.output_tokens;
   } else {
-    request.prompt_tokens = spec.prompt_tokens.draw(draws);
-    request.output_tokens = spec.output_tokens.draw(draws);
+    request.prompt_tokens = spec.prompt_tokens.draw(variates);
+    request.output_tokens = spec.output_tokens.draw(variates);
   }
   if (spec.prefix.groups > 0 && request.prompt.empty()) {
     request.prompt_tokens += spec.prefix.tokens;
-    const bool shares = draws.unit() < spec.prefix.share;
-    request.group = draws.integer(0, spec.prefix.groups - 1);
+    const bool shares = variates.unit() < spec.prefix.share;
+    request.group = variates.integer(0, spec.prefix.groups - 1);
     if (shares) request.prefix_tokens = spec.prefix.tokens;
   }
-  request.seed = static_cast<std::uint64_t>(
-      draws.integer(0, std::int64_t{1} << 62));  // after the lengths, whose draws it must not move
+  request.seed = static_cast<std::uint64_t>(variates.integer(
+      0, std::int64_t{1} << 62));  // after the lengths, whose variates it must not move
   return request;
 }
 

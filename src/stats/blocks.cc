@@ -46,8 +46,7 @@ Interval estimate(const std::vector<ProcessBlocks>& processes, const BlockStatis
 
 Interval estimate_ratio(const std::vector<ProcessBlocks>& processes, std::size_t from,
                         std::size_t to, std::uint64_t seed) {
-  return estimate(
-      processes, [=](const Block& block) { return block.ratio(from, to); }, seed);
+  return estimate(processes, [=](const Block& block) { return block.ratio(from, to); }, seed);
 }
 
 }  // namespace gauntlet::stats

@@ -1,23 +1,21 @@
-#include "stats/statistics.h"
+#include "stats/blocks.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/check.h"
 #include "core/random.h"
+#include "stats/median.h"
 
-namespace gauntlet::lab {
+namespace gauntlet::stats {
 namespace {
 
-double ratio_of(const Block& block) { return block.ratio(); }
+double ratio_of(const Block& block) { return block.ratio(0, 1); }
 
-/// A block whose optimized side takes 100 ns.
-Block block_of(double ratio) {
-  return {.baseline_ns = {100 * ratio, 100 * ratio}, .optimized_ns = {100, 100}};
-}
+/// A block of two sides, the second of which takes 100 ns.
+Block block_of(double ratio) { return {.ns = {{100 * ratio, 100 * ratio}, {100, 100}}}; }
 
 double normal(Random& random) {
   const double u = (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53;
@@ -49,66 +47,78 @@ double coverage_percent(int experiments, int processes, int blocks, Scatter scat
   Random random(2024);
   int covered = 0;
   for (int i = 0; i < experiments; ++i) {
-    const Estimate ratio = estimate(experiment(kTruth, processes, blocks, scatter, random),
+    const Interval ratio = estimate(experiment(kTruth, processes, blocks, scatter, random),
                                     ratio_of, static_cast<std::uint64_t>(i));
     covered += ratio.lo <= kTruth && kTruth <= ratio.hi;
   }
   return 100.0 * covered / experiments;
 }
 
-TEST(Median, takes_the_middle_or_the_mean_of_two) {
-  EXPECT_EQ(median({3}), 3);
-  EXPECT_EQ(median({5, 1, 3}), 3);
-  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
-  EXPECT_EQ(median({1, 2, 1000}), 2);
-  EXPECT_THROW(median({}), Fault);
-}
-
-TEST(Spread, is_the_interquartile_range_over_the_median) {
-  EXPECT_EQ(spread({1, 2, 3, 4, 5}), (4.0 - 2.0) / 3.0);
-  EXPECT_EQ(spread({7, 7, 7, 7}), 0);
-  // One outlier in eight does not show: that is what the range is for.
-  EXPECT_EQ(spread({7, 7, 7, 7, 7, 7, 7, 900}), 0);
-  EXPECT_EQ(spread({1, 100}), 0) << "too few to say";
-}
-
 TEST(Block, compares_the_sums_of_both_halves) {
-  const Block block{.baseline_ns = {300, 100}, .optimized_ns = {50, 150}};
-  EXPECT_EQ(block.ratio(), 2);
+  const Block block{.ns = {{300, 100}, {50, 150}}};
+  EXPECT_EQ(block.ratio(0, 1), 2);
+  EXPECT_EQ(block.ratio(1, 0), 0.5);
 }
 
-TEST(Estimate, gives_the_median_of_all_blocks) {
-  const Estimate ratio = estimate({{block_of(1), block_of(2)}, {block_of(3)}}, ratio_of, 1);
-  EXPECT_DOUBLE_EQ(ratio.median, 2);
-  EXPECT_LE(ratio.lo, 2);
-  EXPECT_GE(ratio.hi, 2);
+TEST(Block, compares_any_two_of_its_sides) {
+  const Block block{.ns = {{600, 600}, {300, 300}, {100, 100}}};
+  EXPECT_EQ(block.mean(1), 300);
+  EXPECT_EQ(block.ratio(0, 1), 2);
+  EXPECT_EQ(block.ratio(0, 2), 6);
+  EXPECT_EQ(block.ratio(1, 2), 3);
+}
+
+TEST(Estimate, gives_the_median_of_the_processes_medians) {
+  const Interval ratio = estimate({{block_of(1), block_of(2)}, {block_of(3)}}, ratio_of, 1);
+  EXPECT_DOUBLE_EQ(ratio.value, 2.25);
+  EXPECT_LE(ratio.lo, 2.25);
+  EXPECT_GE(ratio.hi, 2.25);
+}
+
+TEST(Estimate, lets_a_process_weigh_the_same_however_many_blocks_it_needed) {
+  // Over all blocks the median would be that of the long process alone, 3.
+  const ProcessBlocks quiet(8, block_of(1.0)), also_quiet(8, block_of(1.1));
+  const ProcessBlocks noisy(400, block_of(3.0));
+  EXPECT_DOUBLE_EQ(estimate({quiet, noisy, also_quiet}, ratio_of, 1).value, 1.1);
+}
+
+TEST(Estimate, of_two_sides_is_their_ratio) {
+  const ProcessBlocks blocks(6, Block{.ns = {{600, 600}, {300, 300}, {100, 100}}});
+  EXPECT_DOUBLE_EQ(estimate_ratio({blocks, blocks}, 0, 2).value, 6);
+  EXPECT_DOUBLE_EQ(estimate_ratio({blocks, blocks}, 2, 1).value, 1.0 / 3);
+}
+
+TEST(Estimate, knows_no_interval_of_one_block) {
+  const Interval ratio = estimate({{block_of(2)}}, ratio_of, 1);
+  EXPECT_DOUBLE_EQ(ratio.value, 2);
+  EXPECT_FALSE(ratio.known());
 }
 
 TEST(Estimate, has_no_width_without_noise) {
   const ProcessBlocks same(8, block_of(1.5));
-  const Estimate ratio = estimate({same, same, same}, ratio_of, 1);
+  const Interval ratio = estimate({same, same, same}, ratio_of, 1);
   EXPECT_DOUBLE_EQ(ratio.lo, 1.5);
   EXPECT_DOUBLE_EQ(ratio.hi, 1.5);
-  EXPECT_EQ(relative_half_width(ratio), 0);
+  EXPECT_EQ(ratio.relative_half_width(), 0);
 }
 
 TEST(Estimate, is_the_same_for_the_same_seed) {
   Random random(5);
   const auto blocks = experiment(1.3, 3, 10, {.process = 0.01, .block = 0.02}, random);
-  const Estimate a = estimate(blocks, ratio_of, 7), b = estimate(blocks, ratio_of, 7);
+  const Interval a = estimate(blocks, ratio_of, 7), b = estimate(blocks, ratio_of, 7);
   EXPECT_EQ(a.lo, b.lo);
   EXPECT_EQ(a.hi, b.hi);
 }
 
 TEST(Estimate, skips_processes_without_blocks_and_refuses_none_at_all) {
   const ProcessBlocks some(4, block_of(2));
-  EXPECT_DOUBLE_EQ(estimate({{}, some, {}}, ratio_of, 1).median, 2);
+  EXPECT_DOUBLE_EQ(estimate({{}, some, {}}, ratio_of, 1).value, 2);
   EXPECT_THROW(estimate({}, ratio_of, 1), Fault);
   EXPECT_THROW(estimate({{}, {}}, ratio_of, 1), Fault);
 }
 
 TEST(Estimate, never_goes_below_zero) {
-  const Estimate ratio =
+  const Interval ratio =
       estimate({{block_of(0.1), block_of(5)}, {block_of(9), block_of(0.01)}}, ratio_of, 1);
   EXPECT_GE(ratio.lo, 0);
 }
@@ -116,17 +126,17 @@ TEST(Estimate, never_goes_below_zero) {
 TEST(Estimate, narrows_with_more_blocks) {
   Random random(9);
   const Scatter noise{.block = 0.05};
-  const Estimate few = estimate({experiment(1.3, 1, 10, noise, random)[0]}, ratio_of, 1);
-  const Estimate many = estimate({experiment(1.3, 1, 400, noise, random)[0]}, ratio_of, 1);
+  const Interval few = estimate({experiment(1.3, 1, 10, noise, random)[0]}, ratio_of, 1);
+  const Interval many = estimate({experiment(1.3, 1, 400, noise, random)[0]}, ratio_of, 1);
   // Forty times the blocks: about a sixth of the width.
-  EXPECT_LT(relative_half_width(many), relative_half_width(few) / 2);
-  EXPECT_GT(relative_half_width(many), 0);
+  EXPECT_LT(many.relative_half_width(), few.relative_half_width() / 2);
+  EXPECT_GT(many.relative_half_width(), 0);
 }
 
 TEST(Estimate, sees_that_processes_differ_though_their_blocks_agree) {
   // A hundred blocks per process say nothing about what the next process will do.
   const ProcessBlocks low(100, block_of(1.0)), middle(100, block_of(1.1)), high(100, block_of(1.2));
-  const Estimate ratio = estimate({low, middle, high}, ratio_of, 1);
+  const Interval ratio = estimate({low, middle, high}, ratio_of, 1);
   EXPECT_LE(ratio.lo, 1.0);
   EXPECT_GE(ratio.hi, 1.2);
 }
@@ -153,11 +163,11 @@ TEST(Estimate, covers_the_truth_when_a_block_in_ten_is_disturbed) {
     for (ProcessBlocks& blocks : processes) {
       for (Block& block : blocks) {
         // An interruption slows either side: the ratio's error has no preferred sign.
-        double* slowed = random.next_below(2) == 0 ? block.baseline_ns : block.optimized_ns;
-        if (random.next_below(10) == 0) slowed[0] *= 3;
+        const std::size_t slowed = random.next_below(2);
+        if (random.next_below(10) == 0) block.ns[slowed][0] *= 3;
       }
     }
-    const Estimate ratio = estimate(processes, ratio_of, i);
+    const Interval ratio = estimate(processes, ratio_of, i);
     covered += ratio.lo <= kTruth && kTruth <= ratio.hi;
   }
   EXPECT_GE(covered, 180);
@@ -167,17 +177,13 @@ TEST(Estimate, is_not_so_wide_that_it_says_nothing) {
   Random random(31);
   std::vector<double> widths;
   for (std::uint64_t i = 0; i < 50; ++i) {
-    widths.push_back(relative_half_width(
-        estimate(experiment(1.3, 3, 12, {.block = 0.02}, random), ratio_of, i)));
+    widths.push_back(estimate(experiment(1.3, 3, 12, {.block = 0.02}, random), ratio_of, i)
+                         .relative_half_width());
   }
-  // The median of 36 blocks has a standard error of 0.02 * 1.25 / 6 = 0.42%; three processes know
-  // it to about 2%.
+  // The median of 12 blocks has a standard error of 0.02 * 1.25 / sqrt(12) = 0.72%; Student's
+  // interval of three such is 4.3 / sqrt(3) times as wide, 1.8%.
   EXPECT_LT(median(widths), 0.025);
 }
 
-TEST(RelativeHalfWidth, is_half_the_interval_over_the_median) {
-  EXPECT_DOUBLE_EQ(relative_half_width({.median = 2, .lo = 1.5, .hi = 2.25}), 0.1875);
-}
-
 }  // namespace
-}  // namespace gauntlet::lab
+}  // namespace gauntlet::stats

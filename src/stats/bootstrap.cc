@@ -17,10 +17,11 @@ void draw(std::span<const std::size_t> blocks_per_group, Random& random, Drawing
   }
 }
 
-/// Moves an end of the interval away from its value by a factor.
+/// Moves an end of the interval away from its value by a factor; what is not negative stays so.
 double widened(double value, double end, double factor) {
   if (value > 0 && end > 0) return value * std::pow(end / value, factor);
-  return value + (end - value) * factor;
+  const double moved = value + (end - value) * factor;
+  return value >= 0 && end >= 0 ? std::max(moved, 0.0) : moved;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ enum class Gain { gain, no_gain, loss };
 Gain gain(const Interval& ratio, double bar = 1);
 
 const char* name_of(Change change);
-const char* name_of(Gain gain);  // "no_gain"
+const char* name_of(Gain gain);   // "no_gain"
 std::string words_of(Gain gain);  // "no gain"
 
 }  // namespace gauntlet::stats

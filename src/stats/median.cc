@@ -43,6 +43,23 @@ double spread(const std::vector<double>& values) {
   return (high - low) / median(values);
 }
 
+Interval median_interval(std::vector<double> values) {
+  const double center = median(values);
+  const std::size_t count = values.size();
+  if (count < 2) return {.value = center};
+  std::ranges::sort(values);
+  // The median lies outside [x(k+1), x(n-k)] when at most k of n fall on one side of it.
+  std::size_t skip = 0;
+  double chance = std::pow(0.5, static_cast<double>(count)), below = chance;
+  while (true) {
+    chance *= static_cast<double>(count - skip) / static_cast<double>(skip + 1);
+    if (below + chance > 0.025 || 2 * (skip + 1) >= count) break;
+    below += chance;
+    ++skip;
+  }
+  return {.value = center, .lo = values[skip], .hi = values[count - 1 - skip]};
+}
+
 Interval student_interval(const std::vector<double>& values) {
   check(values.size() > 1, "Student's interval needs two values");
   const auto count = static_cast<double>(values.size());

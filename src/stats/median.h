@@ -12,6 +12,10 @@ double quantile(std::vector<double>& values, double q);
 /// Interquartile range over the median; 0 of fewer than four.
 double spread(const std::vector<double>& values);
 
+/// The median and the order statistics around it that hold it with 95% confidence, or the extremes
+/// where there are too few values for that; one value has no interval.
+Interval median_interval(std::vector<double> values);
+
 /// 95% interval of the mean of values that are normal, by Student's t; needs two.
 Interval student_interval(const std::vector<double>& values);
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "load/draws.h"
 #include "load/result.h"
+#include "load/variates.h"
 
 namespace gauntlet::load {
 namespace {
@@ -20,18 +20,18 @@ constexpr Slo kSlo{.ttft_s = 1, .tpot_s = 0.05};
 /// load.
 RunLog sample_log(double rate_per_s, double capacity_per_s) {
   RunLog log;
-  Draws draws(3, 0);
+  Variates variates(3, 0);
   Arrivals arrivals({.rate_per_s = rate_per_s}, 1);
   double free_s = 0;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(rate_per_s * 30) + 20; ++i) {
     RequestRecord record{.index = i, .scheduled_s = arrivals.next_s()};
-    record.sent_s = record.scheduled_s + 1e-4 * draws.unit();
-    free_s = std::max(free_s, record.sent_s) + draws.gamma(2, 0.5 / capacity_per_s);
+    record.sent_s = record.scheduled_s + 1e-4 * variates.unit();
+    free_s = std::max(free_s, record.sent_s) + variates.gamma(2, 0.5 / capacity_per_s);
     record.first_s = free_s + 0.03;
     const double load = std::min(1.0, rate_per_s / capacity_per_s);
     record.end_s = record.first_s;
     for (int token = 1; token < 64; ++token) {
-      const double gap_s = draws.gamma(4, (0.006 + 0.03 * load * load) / 4);
+      const double gap_s = variates.gamma(4, (0.006 + 0.03 * load * load) / 4);
       record.gaps_s.push_back(static_cast<float>(gap_s));
       record.end_s += gap_s;
     }

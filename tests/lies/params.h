@@ -1,4 +1,4 @@
-// The work that all planted lies pretend to do: out = 2·in.
+// The work that planted lies pretend to do: out = 2·in, or C = A·B.
 #pragma once
 #include <cstdint>
 
@@ -8,6 +8,13 @@ struct Params {
   const float* in;  // [count]
   float* out;       // [count]
   std::int64_t count;
+};
+
+struct ProductParams {
+  const float* a;  // [n, n]
+  const float* b;  // [n, n]
+  float* c;        // [n, n]
+  std::int64_t n;
 };
 
 /// How often a slow side repeats what a fast one does once: often enough that no disturbance hides

@@ -12,4 +12,6 @@ inline void scale(const Params& p, int passes = 1) {
   }
 }
 
+inline bool is_poison(float value) { return value != value; }
+
 }  // namespace gauntlet::lies

@@ -3,7 +3,7 @@
 
 #include "catalog/ch01/batched_gemm/pair.h"
 #include "core/threads.h"
-#include "lab/author/side.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch01::batched_gemm::cpu {
 namespace {
@@ -25,15 +25,15 @@ void multiply_rows(const Params& p, std::int64_t product, std::int64_t begin, st
 }  // namespace
 
 lab::Side baseline(const Params& p, const lab::Cpu& cpu) {
-  return {[p, pool = cpu.pool] {
-            for (std::int64_t product = 0; product < p.batch; ++product) {
-              pool->for_ranges(p.size, [&](std::int64_t begin, std::int64_t end) {
-                multiply_rows(p, product, begin, end);
-              });
-            }
-          },
-          {{"forks", static_cast<double>(p.batch)},
-           {"threads", static_cast<double>(cpu.pool->size())}}};
+  auto side = lab::counted(lab::forks_of(cpu.pool), [p, pool = cpu.pool] {
+    for (std::int64_t product = 0; product < p.batch; ++product) {
+      pool->for_ranges(p.size, [&](std::int64_t begin, std::int64_t end) {
+        multiply_rows(p, product, begin, end);
+      });
+    }
+  });
+  side.facts = {{"threads", static_cast<double>(cpu.pool->size())}};
+  return side;
 }
 
 }  // namespace gauntlet::ch01::batched_gemm::cpu

@@ -3,7 +3,7 @@
 
 #include "catalog/ch01/batched_gemm/pair.h"
 #include "core/threads.h"
-#include "lab/author/side.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch01::batched_gemm::cpu {
 namespace {
@@ -25,14 +25,15 @@ void multiply_rows(const Params& p, std::int64_t product, std::int64_t begin, st
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
-  return {[p, pool = cpu.pool] {
-            pool->for_ranges(p.batch, [&](std::int64_t begin, std::int64_t end) {
-              for (std::int64_t product = begin; product < end; ++product) {
-                multiply_rows(p, product, 0, p.size);
-              }
-            });
-          },
-          {{"forks", 1.0}, {"threads", static_cast<double>(cpu.pool->size())}}};
+  auto side = lab::counted(lab::forks_of(cpu.pool), [p, pool = cpu.pool] {
+    pool->for_ranges(p.batch, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t product = begin; product < end; ++product) {
+        multiply_rows(p, product, 0, p.size);
+      }
+    });
+  });
+  side.facts = {{"threads", static_cast<double>(cpu.pool->size())}};
+  return side;
 }
 
 }  // namespace gauntlet::ch01::batched_gemm::cpu

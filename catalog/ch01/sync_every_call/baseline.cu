@@ -2,9 +2,12 @@
 // trip every time.
 #include <cuda_runtime.h>
 
+#include <memory>
+
 #include "catalog/ch01/sync_every_call/pair.h"
 #include "core/cuda/check.h"
-#include "lab/author/side.h"
+#include "core/cuda/stream_waits.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch01::sync_every_call::cuda {
 namespace {
@@ -22,15 +25,17 @@ __global__ void apply_layer(Params p, std::int64_t layer) {
 }  // namespace
 
 lab::Side baseline(const Params& p, const lab::Cuda& cuda) {
-  return {[p, stream = cuda.stream] {
-            const auto blocks = static_cast<unsigned>((p.width + kThreads - 1) / kThreads);
-            for (std::int64_t layer = 0; layer < p.layers; ++layer) {
-              apply_layer<<<blocks, kThreads, 0, stream>>>(p, layer);
-              cuda_check(cudaGetLastError());
-              cuda_check(cudaStreamSynchronize(stream));
-            }
-          },
-          {{"synchronisations", static_cast<double>(p.layers)}}};
+  const auto waits = std::make_shared<StreamWaits>();
+  return lab::counted(
+      {.name = "stream_waits", .total = [waits] { return static_cast<double>(waits->count()); }},
+      [p, waits, stream = cuda.stream] {
+        const auto blocks = static_cast<unsigned>((p.width + kThreads - 1) / kThreads);
+        for (std::int64_t layer = 0; layer < p.layers; ++layer) {
+          apply_layer<<<blocks, kThreads, 0, stream>>>(p, layer);
+          cuda_check(cudaGetLastError());
+          waits->wait(stream);
+        }
+      });
 }
 
 }  // namespace gauntlet::ch01::sync_every_call::cuda

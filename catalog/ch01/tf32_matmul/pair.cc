@@ -1,9 +1,7 @@
 #include "catalog/ch01/tf32_matmul/pair.h"
 
-#include <cmath>
-
-#include "core/threads.h"
 #include "lab/author/pair.h"
+#include "lab/author/product.h"
 
 namespace gauntlet::ch01::tf32_matmul {
 namespace {
@@ -20,29 +18,9 @@ lab::Cost cost(const lab::Knobs& knobs) {
 }
 
 void reference(const Params& p, lab::Reference& r) {
-  const auto rows = r.stratified(p.m, 128);
   // The fp32 side is far inside this bound; the tf32 side needs it. The metric shows both errors.
-  const auto values = r.rows("c", p.n, rows, {.operands = DType::tf32, .length = p.k});
-  const auto magnitudes = r.magnitudes("c");
-  parallel_for(
-      static_cast<std::int64_t>(rows.size()),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          double* value = values.data() + i * p.n;
-          double* magnitude = magnitudes.data() + i * p.n;
-          for (std::int64_t column = 0; column < p.n; ++column)
-            value[column] = magnitude[column] = 0;
-          for (std::int64_t k = 0; k < p.k; ++k) {
-            const double factor = p.a[rows[i] * p.k + k];
-            for (std::int64_t column = 0; column < p.n; ++column) {
-              const double term = factor * p.b[k * p.n + column];
-              value[column] += term;
-              magnitude[column] += std::abs(term);
-            }
-          }
-        }
-      },
-      2);
+  lab::expect_product(r, "c", {.a = p.a, .b = p.b, .m = p.m, .n = p.n, .k = p.k},
+                      {.operands = DType::tf32}, 512);
 }
 
 }  // namespace
@@ -51,7 +29,6 @@ lab::Pair<Params> pair() {
   return {
       .title = "fp32 → tf32 tensor cores (same code, one switch)",
       .technique = "tf32_math",
-      .needs = {"sm_80", "cublas"},
       .knobs = {{.name = "m", .cpu = 3072, .max = 16384, .help = "rows of A and C"},
                 {.name = "n", .cpu = 3072, .max = 16384, .help = "columns of B and C"},
                 {.name = "k", .cpu = 3072, .max = 16384, .help = "columns of A, rows of B"}},
@@ -63,7 +40,8 @@ lab::Pair<Params> pair() {
               .cost = cost,
               .witness = lab::Witness::counter("sm__inst_executed_pipe_fma.sum",
                                                lab::Witness::Moves::falls, 8,
-                                               "instructions of the FMA units")},
+                                               "instructions of the FMA units"),
+              .needs = {"sm_80", "cublas"}},
       .metrics = {{.name = "error", .unit = "relative", .from = lab::Metric::From::error}},
       .bind =
           [](lab::Binder& b) {

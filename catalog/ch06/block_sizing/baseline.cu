@@ -1,4 +1,5 @@
-// A round number of threads: 100 is three warps and four lanes of a fourth.
+// A round number of threads, which nobody who knows of warps would take: 100 is three warps and
+// four lanes of a fourth.
 #include <cuda_runtime.h>
 
 #include "catalog/ch06/block_sizing/pair.h"

@@ -11,20 +11,22 @@ namespace {
 lab::Cost cost(const lab::Knobs& knobs) {
   const auto count = static_cast<double>(knobs["count"]);
   const auto terms = static_cast<double>(knobs["terms"]);
-  return {.read_bytes = 4 * count, .write_bytes = 4 * count, .flops = 2 * count * (terms - 1)};
+  return {.read_bytes = 4 * count,
+          .write_bytes = 4 * count,
+          .flops = 2 * count * (terms - 1),
+          .level = lab::Cost::Level::cache};
 }
 
-double geometric(double x, int terms) { return (1 - std::pow(x, terms)) / (1 - x); }
-
 void reference(const Params& p, lab::Reference& r) {
-  // Each step of Horner's rule shrinks the error so far by |x| ≤ 1/2: about two steps' roundings
-  // remain.
   const auto values = r.values("out", {.length = 2});
-  const auto magnitudes = r.magnitudes("out");
+  const auto norms = r.norms("out");
   parallel_for(p.count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      values[i] = geometric(p.x[i], p.terms);
-      magnitudes[i] = geometric(std::abs(double{p.x[i]}), p.terms);
+      const double x = p.x[i];
+      const double value = (1 - std::pow(x, p.terms)) / (1 - x);
+      values[i] = value;
+      // Each step of Horner's rule rounds, and the next shrinks by |x| ≤ 1/2 what was lost before.
+      norms[i] = value / std::sqrt(1 - x * x);
     }
   });
 }
@@ -46,6 +48,7 @@ lab::Pair<Params> pair() {
                  .help = "terms per element; few make it a copy, where idle lanes cost little"}},
       .cuda =
           lab::BackendFacts{
+              .kind = lab::Kind::demonstration,
               .claim =
                   "A block of 100 threads still takes four warps, and 28 of its 128 lanes never "
                   "work; arithmetic-bound kernels lose that share, a copy would not.",

@@ -1,6 +1,6 @@
 // One core adds everything.
 #include "catalog/ch06/parallel_add/pair.h"
-#include "lab/author/side.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch06::parallel_add::cpu {
 namespace {
@@ -12,7 +12,7 @@ void add(const Params& p, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 lab::Side baseline(const Params& p, const lab::Cpu&) {
-  return {[p] { add(p, 0, p.count); }, {{"threads", 1.0}}};
+  return lab::counted(lab::busy_cpus(), [p] { add(p, 0, p.count); });
 }
 
 }  // namespace gauntlet::ch06::parallel_add::cpu

@@ -1,7 +1,7 @@
 // Every core adds one contiguous range.
 #include "catalog/ch06/parallel_add/pair.h"
 #include "core/threads.h"
-#include "lab/author/side.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch06::parallel_add::cpu {
 namespace {
@@ -13,11 +13,11 @@ void add(const Params& p, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
-  return {[p, pool = cpu.pool] {
-            pool->for_ranges(p.count,
-                             [&](std::int64_t begin, std::int64_t end) { add(p, begin, end); });
-          },
-          {{"threads", static_cast<double>(cpu.pool->size())}}};
+  auto side = lab::counted(lab::busy_cpus(), [p, pool = cpu.pool] {
+    pool->for_ranges(p.count, [&](std::int64_t begin, std::int64_t end) { add(p, begin, end); });
+  });
+  side.facts = {{"threads", static_cast<double>(cpu.pool->size())}};
+  return side;
 }
 
 }  // namespace gauntlet::ch06::parallel_add::cpu

@@ -24,20 +24,22 @@ lab::Pair<Params> pair() {
   return {
       .title = "one thread → whole grid / all cores",
       .technique = "data_parallelism",
-      .kind = lab::Kind::demonstration,
       .knobs = {{.name = "count",
-                 .cpu = 1 << 22,
+                 .cpu = 12 << 20,
                  .cuda = 1 << 15,
                  .max = std::int64_t{1} << 27,
                  .help = "elements to add"}},
       .cpu =
           lab::BackendFacts{
-              .claim = "One core cannot ask for as much memory at a time as all of them together.",
+              .kind = lab::Kind::demonstration,
+              .claim = "One core cannot ask for as much memory at a time as all of them together; "
+                       "the factor says how many cores it takes to fill the memory, no more.",
               .cost = cost,
-              .witness = lab::Witness::fact("threads", lab::Witness::Moves::rises, 1.5,
-                                            "threads that add")},
+              .witness = lab::Witness::outcome("busy_cpus", lab::Witness::Moves::rises, 1.5,
+                                               "CPUs kept busy, by the system's count")},
       .cuda =
           lab::BackendFacts{
+              .kind = lab::Kind::demonstration,
               .claim =
                   "A lone thread waits for each load by itself and leaves 31 lanes of its warp and "
                   "every other SM idle; the factor is a lesson, not a gain anyone should quote.",

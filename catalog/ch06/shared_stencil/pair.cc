@@ -1,9 +1,11 @@
 #include "catalog/ch06/shared_stencil/pair.h"
 
 #include <cmath>
+#include <vector>
 
 #include "core/threads.h"
 #include "lab/author/pair.h"
+#include "lab/author/product.h"
 
 namespace gauntlet::ch06::shared_stencil {
 namespace {
@@ -16,22 +18,46 @@ lab::Cost cost(const lab::Knobs& knobs) {
 }
 
 void reference(const Params& p, lab::Reference& r) {
-  const auto rows = r.stratified(p.count / kRow, 8);
+  const auto rows = r.stratified(p.count / kRow, 64);
   const auto values = r.rows("out", kRow, rows, {.length = kTaps});
-  const auto magnitudes = r.magnitudes("out");
+  const auto norms = r.norms("out");
   parallel_for(
       static_cast<std::int64_t>(rows.size()),
       [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin * kRow; at < end * kRow; ++at) {
-          const float* in = p.in + rows[at / kRow] * kRow + at % kRow;
-          double sum = 0, magnitude = 0;
+        for (std::int64_t i = begin; i < end; ++i) {
+          const float* in = p.in + rows[i] * kRow;
+          double* value = values.data() + i * kRow;
+          double* norm = norms.data() + i * kRow;
           for (int tap = 0; tap < kTaps; ++tap) {
-            const double term = double{weight(tap)} * in[tap];
-            sum += term;
-            magnitude += std::abs(term);
+            const double factor = weight(tap);
+            for (int k = 0; k < kRow; ++k) {
+              const double term = factor * in[k + tap];
+              value[k] += term;
+              norm[k] += term * term;
+            }
           }
-          values[at] = sum;
-          magnitudes[at] = magnitude;
+          for (int k = 0; k < kRow; ++k) norm[k] = std::sqrt(norm[k]);
+        }
+      },
+      16);
+
+  // Σ_i w_i Σ_t c_t·in[i + t] = Σ_k in[k]·d_k with d_k = Σ_t c_t·w_(k - t), the same for all rows.
+  const lab::RowSums sums = r.row_sums("out");
+  std::vector<double> d(kRow + kTaps - 1), d2(kRow + kTaps - 1);
+  for (int i = 0; i < kRow; ++i) {
+    for (int tap = 0; tap < kTaps; ++tap) {
+      const double factor = sums.weights[i] * double{weight(tap)};
+      d[i + tap] += factor;
+      d2[i + tap] += factor * factor;
+    }
+  }
+  parallel_for(
+      p.count / kRow,
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row) {
+          const lab::WeightedSums of_row = lab::weighted_sums(p.in + row * kRow, d, d2);
+          sums.sums[row] = of_row.sum;
+          sums.squares[row] = of_row.squares;
         }
       },
       16);

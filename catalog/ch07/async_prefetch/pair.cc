@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "core/threads.h"
 #include "lab/author/pair.h"
@@ -23,14 +20,15 @@ lab::Cost cost(const lab::Knobs& knobs) {
 
 // Random order without repeats, so that no cache can help until the whole table has been read.
 lab::Fill shuffled(std::int64_t table_rows) {
-  return lab::Fill::custom<std::int32_t>(
-      [table_rows](std::span<std::int32_t> index, Random random) {
-        std::vector<std::int32_t> rows(static_cast<std::size_t>(table_rows));
-        std::iota(rows.begin(), rows.end(), 0);
-        for (std::size_t i = rows.size() - 1; i > 0; --i)
-          std::swap(rows[i], rows[random.next_below(i + 1)]);
-        for (std::size_t i = 0; i < index.size(); ++i) index[i] = rows[i % rows.size()];
-      });
+  return {.write = [table_rows](void* out, std::int64_t begin, std::int64_t end,
+                                const Random& random) {
+    auto* index = static_cast<std::int32_t*>(out);
+    const auto rows = static_cast<std::uint64_t>(table_rows);
+    for (std::int64_t i = begin; i < end; ++i) {
+      index[i - begin] =
+          static_cast<std::int32_t>(random.permuted(rows, static_cast<std::uint64_t>(i) % rows));
+    }
+  }};
 }
 
 }  // namespace
@@ -39,7 +37,6 @@ lab::Pair<Params> pair() {
   return {
       .title = "load on use → prefetched ahead",
       .technique = "prefetching",
-      .needs = {"sm_80"},
       .knobs = {{.name = "table_rows",
                  .cpu = 1 << 21,
                  .cuda = 1 << 22,
@@ -66,7 +63,8 @@ lab::Pair<Params> pair() {
               .witness = lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
                                                lab::Witness::Moves::falls, 1.5,
                                                "loads that a thread waits for; prefetches are "
-                                               "cp.async")},
+                                               "cp.async"),
+              .needs = {"sm_80"}},
       .bind =
           [](lab::Binder& b) {
             const auto table_rows = b.knob("table_rows"), lookups = b.knob("lookups");
@@ -81,18 +79,18 @@ lab::Pair<Params> pair() {
       .reference =
           [](const Params& p, lab::Reference& r) {
             const std::span<double> out = r.values("out", {.length = kWidth});
-            const std::span<double> magnitudes = r.magnitudes("out");
+            const std::span<double> norms = r.norms("out");
             parallel_for(p.lookups, [&](std::int64_t begin, std::int64_t end) {
               for (std::int64_t i = begin; i < end; ++i) {
                 const float* row = p.table + std::int64_t{p.index[i]} * kWidth;
-                double sum = 0, magnitude = 0;
+                double sum = 0, squares = 0;
                 for (int j = 0; j < kWidth; ++j) {
                   const double term = static_cast<double>(row[j]) * p.weight[j];
                   sum += term;
-                  magnitude += std::abs(term);
+                  squares += term * term;
                 }
                 out[i] = sum;
-                magnitudes[i] = magnitude;
+                norms[i] = std::sqrt(squares);
               }
             });
           },

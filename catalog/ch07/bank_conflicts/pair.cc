@@ -20,12 +20,12 @@ lab::Pair<Params> pair() {
   return {
       .title = "32-way conflicts → conflict-free",
       .technique = "bank_conflict_avoidance",
-      .kind = lab::Kind::demonstration,
       .knobs = {{.name = "rows",
                  .cuda = 1 << 21,
                  .help = "rows of 32 floats, one thread sums each"}},
       .cuda =
           lab::BackendFacts{
+              .kind = lab::Kind::demonstration,
               .claim = "Rows of 32 words put a column into one bank, so a warp that reads it waits "
                        "32 times; one word of padding per row spreads it over all banks.",
               .cost = cost,
@@ -43,17 +43,17 @@ lab::Pair<Params> pair() {
       .reference =
           [](const Params& p, lab::Reference& r) {
             const auto sums = r.values("sums", {.length = kColumns});
-            const auto magnitudes = r.magnitudes("sums");
+            const auto norms = r.norms("sums");
             parallel_for(p.rows, [&](std::int64_t begin, std::int64_t end) {
               for (std::int64_t row = begin; row < end; ++row) {
-                double sum = 0, magnitude = 0;
+                double sum = 0, squares = 0;
                 for (int column = 0; column < kColumns; ++column) {
                   const double value = p.in[row * kColumns + column];
                   sum += value;
-                  magnitude += std::abs(value);
+                  squares += value * value;
                 }
                 sums[static_cast<std::size_t>(row)] = sum;
-                magnitudes[static_cast<std::size_t>(row)] = magnitude;
+                norms[static_cast<std::size_t>(row)] = std::sqrt(squares);
               }
             });
           },

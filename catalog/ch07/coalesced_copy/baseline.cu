@@ -1,5 +1,5 @@
-// One thread per row, as a CPU loop is ported first: neighbouring lanes are one row apart, so each request of a
-// warp touches 32 sectors.
+// One thread per row, as a CPU loop is ported first: neighbouring lanes are one row apart, so each
+// request of a warp touches 32 sectors.
 #include <cuda_runtime.h>
 
 #include "catalog/ch07/coalesced_copy/pair.h"

@@ -1,5 +1,5 @@
-// Adjacent lanes copy adjacent words: a warp's request covers four full sectors. The work per thread and the grid
-// stay the same; only the mapping of threads to words changes.
+// Adjacent lanes copy adjacent words: a warp's request covers four full sectors. The work per
+// thread and the grid stay the same; only the mapping of threads to words changes.
 #include <cuda_runtime.h>
 
 #include "catalog/ch07/coalesced_copy/pair.h"

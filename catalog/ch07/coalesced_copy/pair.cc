@@ -19,7 +19,7 @@ lab::Pair<Params> pair() {
       .title = "strided → adjacent lanes, adjacent words (CPU: stride → unit stride)",
       .technique = "coalescing",
       .knobs = {{.name = "rows",
-                 .cpu = 2048,
+                 .cpu = 4096,
                  .cuda = 1 << 21,
                  .min = 256,
                  .multiple_of = 256,
@@ -28,11 +28,12 @@ lab::Pair<Params> pair() {
       .cpu =
           lab::BackendFacts{
               .claim =
-                  "Walking memory in address order uses every byte of each cache line and page "
-                  "before leaving it.",
+                  "Walking memory in address order uses every word of a cache line before leaving "
+                  "it; down a column the line is gone again when its next word is due. Both sides "
+                  "copy single words.",
               .cost = cost,
-              .witness = lab::Witness::counter("dTLB-load-misses", lab::Witness::Moves::falls, 4,
-                                               "page translations missed per copy")},
+              .witness = lab::Witness::counter("L1-dcache-load-misses", lab::Witness::Moves::falls,
+                                               4, "loads that miss the first-level cache")},
       .cuda =
           lab::BackendFacts{
               .claim = "A warp whose lanes read adjacent words needs 4 sectors per request instead "

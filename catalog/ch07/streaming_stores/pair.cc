@@ -27,7 +27,7 @@ lab::Pair<Params> pair() {
       .title = "write-allocate → streaming/non-temporal stores",
       .technique = "streaming_stores",
       .knobs = {{.name = "rows",
-                 .cpu = 1 << 18,
+                 .cpu = 1 << 19,
                  .cuda = 1 << 20,
                  .max = 1 << 22,
                  .help = "rows of 256 bytes that are looked up and written"},

@@ -1,5 +1,6 @@
-// A thread per 4 KiB tile: the copy engine brings the tile to shared memory and takes it out again, and the data
-// never passes through registers. Many small blocks per SM keep enough tiles in flight.
+// A thread per 4 KiB tile: the copy engine brings the tile to shared memory and takes it out again,
+// and the data never passes through registers. Many small blocks per SM keep enough tiles in
+// flight.
 #include <cuda_runtime.h>
 
 #include "catalog/ch07/tma_copy/pair.h"
@@ -29,7 +30,8 @@ __global__ void __launch_bounds__(32) copy_tiles(Params p) {
   ptx::mbarrier_init(tile.full, 1);
   ptx::fence_mbarrier_init();
   ptx::mbarrier_arrive_expect_tx(tile.full, size);
-  ptx::bulk_load(tile.bytes, reinterpret_cast<const unsigned char*>(p.in) + offset, size, tile.full);
+  ptx::bulk_load(tile.bytes, reinterpret_cast<const unsigned char*>(p.in) + offset, size,
+                 tile.full);
   while (!ptx::mbarrier_try_wait(tile.full, 0)) {
   }
   ptx::bulk_store(reinterpret_cast<unsigned char*>(p.out) + offset, tile.bytes, size);

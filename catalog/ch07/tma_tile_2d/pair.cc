@@ -41,7 +41,7 @@ lab::Pair<Params> pair() {
           lab::BackendFacts{
               .claim = "The copy engine does the address arithmetic, the bounds checks and the "
                        "zeros of the halo; bandwidth gains little where occupancy already hid "
-                       "them.",
+                       "them. The maps are encoded once, by the host and outside of the time.",
               .cost = cost,
               .witness = lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
                                                lab::Witness::Moves::falls, 10,

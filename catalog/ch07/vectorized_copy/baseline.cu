@@ -10,9 +10,11 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__global__ void __launch_bounds__(kThreads) copy_floats(Params p) {
+__global__ void __launch_bounds__(kThreads) copy_floats(Pass pass, std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i < p.count) p.out[i] = p.in[i];
+  if (i >= count) return;
+  const std::int64_t at = i + pass.shift;
+  pass.to[i] = pass.from[at < count ? at : at - count];
 }
 
 }  // namespace
@@ -20,8 +22,8 @@ __global__ void __launch_bounds__(kThreads) copy_floats(Params p) {
 lab::Side baseline(const Params& p, const lab::Cuda& cuda) {
   return [p, stream = cuda.stream] {
     const auto blocks = static_cast<unsigned>((p.count + kThreads - 1) / kThreads);
-    for (std::int64_t pass = 0; pass < p.passes; ++pass) {
-      copy_floats<<<blocks, kThreads, 0, stream>>>(p);
+    for (std::int64_t i = 0; i < p.passes; ++i) {
+      copy_floats<<<blocks, kThreads, 0, stream>>>(pass_of(p, i), p.count);
       cuda_check(cudaGetLastError());
     }
   };

@@ -1,4 +1,4 @@
-// One vector register per load and store; the floats that do not fill one are copied singly.
+// One vector register per load and store; the count is a multiple of its words.
 #include <cstring>
 
 #include "catalog/ch07/vectorized_copy/pair.h"
@@ -14,24 +14,27 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 constexpr std::int64_t kLanes = kVectorBytes / sizeof(float);
+static_assert(kShift % kLanes == 0);
 
 using Vector [[gnu::vector_size(kVectorBytes)]] = float;
 
-void copy_vector(const float* in, float* out) {
-  Vector v;
-  std::memcpy(&v, in, sizeof(v));
-  v = opaque(v);
-  std::memcpy(out, &v, sizeof(v));
+void copy(const float* from, float* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    Vector v;
+    std::memcpy(&v, from + i, sizeof(v));
+    v = opaque(v);
+    std::memcpy(to + i, &v, sizeof(v));
+  }
 }
 
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu&) {
   return [p] {
-    const std::int64_t whole = p.count / kLanes * kLanes;
-    for (std::int64_t pass = 0; pass < p.passes; ++pass) {
-      for (std::int64_t i = 0; i < whole; i += kLanes) copy_vector(p.in + i, p.out + i);
-      for (std::int64_t i = whole; i < p.count; ++i) p.out[i] = opaque(p.in[i]);
+    for (std::int64_t i = 0; i < p.passes; ++i) {
+      const Pass pass = pass_of(p, i);
+      copy(pass.from + pass.shift, pass.to, p.count - pass.shift);
+      copy(pass.from, pass.to + p.count - pass.shift, pass.shift);
     }
   };
 }

@@ -10,25 +10,24 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kLanes = sizeof(float4) / sizeof(float);
+static_assert(kShift % kLanes == 0, "the count is a multiple of kShift");
 
-__global__ void __launch_bounds__(kThreads) copy_float4s(Params p) {
+__global__ void __launch_bounds__(kThreads) copy_float4s(Pass pass, std::int64_t vectors) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const std::int64_t vectors = p.count / kLanes;
-  if (i < vectors) reinterpret_cast<float4*>(p.out)[i] = reinterpret_cast<const float4*>(p.in)[i];
-  // The last thread takes what does not fill a vector.
-  if (i == vectors) {
-    for (std::int64_t rest = vectors * kLanes; rest < p.count; ++rest) p.out[rest] = p.in[rest];
-  }
+  if (i >= vectors) return;
+  const std::int64_t at = i + pass.shift / kLanes;
+  reinterpret_cast<float4*>(pass.to)[i] =
+      reinterpret_cast<const float4*>(pass.from)[at < vectors ? at : at - vectors];
 }
 
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
   return [p, stream = cuda.stream] {
-    const std::int64_t threads = p.count / kLanes + 1;
-    const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
-    for (std::int64_t pass = 0; pass < p.passes; ++pass) {
-      copy_float4s<<<blocks, kThreads, 0, stream>>>(p);
+    const std::int64_t vectors = p.count / kLanes;
+    const auto blocks = static_cast<unsigned>((vectors + kThreads - 1) / kThreads);
+    for (std::int64_t i = 0; i < p.passes; ++i) {
+      copy_float4s<<<blocks, kThreads, 0, stream>>>(pass_of(p, i), vectors);
       cuda_check(cudaGetLastError());
     }
   };

@@ -26,8 +26,8 @@ lab::Pair<Params> pair() {
       .cuda =
           lab::BackendFacts{
               .claim = "What fills the memory system is bytes in flight, not warps: a quarter of "
-                       "the threads with eight loads each have twice the bytes in flight of full "
-                       "occupancy with one.",
+                       "the threads with eight loads each ask for twice as much as all of them "
+                       "with one, on the same resident grid.",
               .cost = cost,
               .witness = lab::Witness::counter("sm__warps_active.avg.pct_of_peak_sustained_active",
                                                lab::Witness::Moves::falls, 2,

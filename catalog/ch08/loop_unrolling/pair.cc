@@ -62,16 +62,20 @@ lab::Pair<Params> pair() {
       .reference =
           [](const Params& p, lab::Reference& r) {
             const auto sums = r.values("out", {.length = p.rows});
-            const auto magnitudes = r.magnitudes("out");
+            const auto norms = r.norms("out");
             parallel_for(
                 p.columns,
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t row = 0; row < p.rows; ++row) {
                     const float* in = p.in + row * p.columns;
                     for (std::int64_t column = begin; column < end; ++column) {
-                      sums[column] += in[column];
-                      magnitudes[column] += std::abs(in[column]);
+                      const double term = in[column];
+                      sums[column] += term;
+                      norms[column] += term * term;
                     }
+                  }
+                  for (std::int64_t column = begin; column < end; ++column) {
+                    norms[column] = std::sqrt(norms[column]);
                   }
                 },
                 64);

@@ -1,5 +1,5 @@
-// One warp per block, since a warp is what the hardware schedules: the limit of 32 blocks per SM
-// then caps the SM at 32 of its 64 warps.
+// One warp per block, as nobody would for long: a million blocks have to be started, and the limit
+// of 32 blocks per SM caps it at 32 of its 64 warps.
 #include <cuda_runtime.h>
 
 #include "catalog/ch08/occupancy_block_size/pair.h"

@@ -25,12 +25,13 @@ lab::Pair<Params> pair() {
                  .help = "words of x, y and the result; one thread each"}},
       .cuda =
           lab::BackendFacts{
-              .claim = "An SM holds 32 blocks, so blocks of one warp leave half of its 64 warp "
-                       "slots empty; the block size of the occupancy API fills them.",
+              .kind = lab::Kind::demonstration,
+              .claim = "A million blocks of one warp are bound by the rate at which a GPU starts "
+                       "blocks; at the occupancy API's size it starts thirty times fewer. That an "
+                       "SM then holds twice the warps is the lesser part of the gain.",
               .cost = cost,
-              .witness = lab::Witness::counter("sm__warps_active.avg.pct_of_peak_sustained_active",
-                                               lab::Witness::Moves::rises, 1.3,
-                                               "share of the SM's warp slots in use")},
+              .witness = lab::Witness::counter("sm__ctas_launched.sum", lab::Witness::Moves::falls,
+                                               8, "blocks that the SMs started")},
       .metrics =
           {{.name = "block_threads", .unit = "threads", .better = lab::Metric::Better::higher},
            {.name = "resident_warps", .unit = "per SM", .better = lab::Metric::Better::higher}},

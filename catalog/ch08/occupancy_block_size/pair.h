@@ -1,4 +1,4 @@
-// What does a block of a single warp cost when an SM holds at most 32 blocks?
+// What does it cost to start a block for every warp?
 #pragma once
 #include <cstdint>
 

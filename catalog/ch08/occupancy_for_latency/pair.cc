@@ -24,7 +24,6 @@ lab::Pair<Params> pair() {
   return {
       .title = "1 block per SM → enough warps to hide latency",
       .technique = "latency_hiding",
-      .kind = lab::Kind::demonstration,
       .knobs = {{.name = "count", .cpu = 1 << 24, .help = "lookups"},
                 {.name = "entries",
                  .cpu = 1 << 26,
@@ -32,6 +31,7 @@ lab::Pair<Params> pair() {
                  .help = "words in the table, read at random"}},
       .cuda =
           lab::BackendFacts{
+              .kind = lab::Kind::demonstration,
               .claim = "A lookup waits for its index and then for the table; eight warps per SM "
                        "leave the memory idle meanwhile, and as many as fit keep it busy.",
               .cost = cost,

@@ -1,6 +1,8 @@
 // A field with a cutoff, switched off smoothly; pairs out of reach are skipped. For random points
-// the branch cannot be predicted.
+// the branch cannot be predicted. opaque() keeps both sides scalar: without a branch the compiler
+// would use vectors as well, and two things would differ.
 #include "catalog/ch08/predication/pair.h"
+#include "core/opaque.h"
 #include "lab/author/side.h"
 
 namespace gauntlet::ch08::predication::cpu {
@@ -17,7 +19,7 @@ lab::Side baseline(const Params& p, const lab::Cpu&) {
         const float* source = p.sources + 4 * j;
         const float dx = source[0] - x, dy = source[1] - y, dz = source[2] - z;
         const float weight = source[3];
-        const float r2 = dx * dx + dy * dy + dz * dz;
+        const float r2 = opaque(dx * dx + dy * dy + dz * dz);
         if (r2 < p.cutoff2) {
           const float rest = p.cutoff2 - r2;
           const float w = weight * (rest * rest * (p.cutoff2 + 2 * r2)) / (r2 + kSoftening2);

@@ -1,6 +1,7 @@
 // The same field without a branch: pairs out of reach are moved to the cutoff, where the field is
 // exactly zero.
 #include "catalog/ch08/predication/pair.h"
+#include "core/opaque.h"
 #include "lab/author/side.h"
 
 namespace gauntlet::ch08::predication::cpu {
@@ -17,7 +18,7 @@ lab::Side optimized(const Params& p, const lab::Cpu&) {
         const float* source = p.sources + 4 * j;
         const float dx = source[0] - x, dy = source[1] - y, dz = source[2] - z;
         const float weight = source[3];
-        const float r2 = dx * dx + dy * dy + dz * dz;
+        const float r2 = opaque(dx * dx + dy * dy + dz * dz);
         const float s = r2 < p.cutoff2 ? r2 : p.cutoff2;
         const float rest = p.cutoff2 - s;
         const float w = weight * (rest * rest * (p.cutoff2 + 2 * s)) / (s + kSoftening2);

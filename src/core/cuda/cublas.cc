@@ -1,7 +1,6 @@
 #include "core/cuda/cublas.h"
 
 #include <cublas_v2.h>
-#include <dlfcn.h>
 
 #include <filesystem>
 #include <system_error>
@@ -47,11 +46,6 @@ Expected<Functions> functions_of(const DynamicLibrary& library) {
       find(library, "cublasGemmStridedBatchedEx_64", f.gemm_strided_batched_ex, missing);
   if (!complete) return missing;
   return f;
-}
-
-// Its code may still be needed by a context that is torn down at exit, so it is never unloaded.
-void keep_loaded(const DynamicLibrary& library) {
-  dlopen(library.path().c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 cudaDataType data_type(DType type) {
@@ -114,7 +108,8 @@ Expected<std::unique_ptr<Cublas>> Cublas::open(const LibrarySearch& search) {
   if (!library) return library.error();
   const auto functions = functions_of(*library);
   if (!functions) return functions.error();
-  keep_loaded(*library);
+  // Its code may still be needed by a context that is torn down at exit.
+  library->keep_loaded();
   std::unique_ptr<Cublas> cublas(new Cublas());
   State& state = *cublas->state_;
   state.call = *functions;
@@ -175,7 +170,7 @@ std::shared_ptr<Cublas> require_cublas(CUstream_st* stream) {
 
 bool cublas_available() {
   const auto library = DynamicLibrary::open(cublas_search());
-  if (library) keep_loaded(*library);
+  if (library) library->keep_loaded();
   return static_cast<bool>(library);
 }
 

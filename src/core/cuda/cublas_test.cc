@@ -48,7 +48,7 @@ class DeviceFloats {
   void* data_ = nullptr;
 };
 
-TEST(Cublas, multiplies_row_major_matrices_however_they_are_stored) {
+TEST(CublasOnGpu, multiplies_row_major_matrices_however_they_are_stored) {
   auto cublas = Cublas::open();
   if (!cublas) GTEST_SKIP() << cublas.error().message;
   constexpr std::int64_t m = 2, n = 3, k = 4, batch = 2;

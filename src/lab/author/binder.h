@@ -12,28 +12,47 @@
 
 namespace gauntlet::lab::inline author {
 
-/// Writes one input's values. Called for disjoint ranges by several threads unless `whole` is set.
+/// How one input's values are made: element i of a buffer depends on the seed and i alone, so that
+/// any part of it can be made anew, by any thread, and on the device. `whole` is the exception.
 struct Fill {
-  /// (destination of element `begin`, begin, end, random source of this buffer and seed)
-  std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> write;
-  bool whole = false;
-  bool in_bytes = false;  // begin and end count bytes, whatever the element
+  /// What a device can do by itself; `custom` is computed on the host and copied.
+  enum class Rule { zeros, uniform, integers, bytes, custom };
+  Rule rule = Rule::zeros;
+  float low = 0, high = 0;              // uniform
+  std::int64_t first = 0, bound = 0;    // integers
+  /// custom: (destination of element `begin`, begin, end, random source of this buffer and seed)
+  std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> make =
+      {};
+  bool whole = false;  // custom: makes all of the buffer at once
+  /// Parts of two seeds side by side are as good an input as one of a single seed. False where
+  /// elements belong together (a permutation, the same data in two layouts).
+  bool mixes = true;
 
   static Fill uniform(float low = -1.0f, float high = 1.0f);   // f32
   static Fill integers(std::int64_t low, std::int64_t bound);  // i32, in [low, bound)
   static Fill bytes();                                         // any type, random bits
   static Fill constant_zero();
-
+  /// Any range of elements, which must not mix unless told: f(out, begin, end, random).
+  template <class F>
+  static Fill ranges(F f) {
+    return {.rule = Rule::custom, .make = std::move(f), .mixes = false};
+  }
   /// All of a buffer at once, for structures such as permutations: f(span, random).
   template <class T, class F>
   static Fill custom(F f) {
-    return {.write =
+    return {.rule = Rule::custom,
+            .make =
                 [f](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
                   f(std::span<T>(static_cast<T*>(out), static_cast<std::size_t>(end - begin)),
                     random);
                 },
-            .whole = true};
+            .whole = true,
+            .mixes = false};
   }
+
+  /// Writes elements [begin, end) of an element size, on the host.
+  void write(void* out, std::int64_t begin, std::int64_t end, std::size_t element_bytes,
+             const Random& random) const;
 };
 
 enum class Memory {

@@ -35,10 +35,10 @@ struct Cost {
 
 /// The counter or fact that must move if the technique is what made the difference.
 struct Witness {
-  enum class Source { counter, fact, none };
+  enum class Source { counter, fact, outcome, none };
   enum class Moves { falls, rises };
   Source source = Source::none;
-  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact
+  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact or outcome
   Moves moves = Moves::falls;
   double factor = 1.1;  // by at least this ratio
   std::string meaning;  // what it shows, or for `none` why there is nothing to read
@@ -48,6 +48,10 @@ struct Witness {
   }
   static Witness fact(std::string name, Moves moves, double factor, std::string meaning) {
     return {Source::fact, std::move(name), moves, factor, std::move(meaning)};
+  }
+  /// Read after the samples, from Side::outcomes.
+  static Witness outcome(std::string name, Moves moves, double factor, std::string meaning) {
+    return {Source::outcome, std::move(name), moves, factor, std::move(meaning)};
   }
   static Witness none(std::string why) {
     return {Source::none, {}, Moves::falls, 1, std::move(why)};

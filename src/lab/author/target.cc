@@ -56,30 +56,28 @@ std::vector<std::string> Target::needs(BackendKind backend) const {
 }
 
 std::vector<SidePair> Target::comparisons(BackendKind backend) const {
-  using Kind = SidePair::Kind;
   const std::vector<SideSource>& all = sides(backend);
-  if (!all.empty() && all.front().role == SideRole::baseline) return {{0, 1, Kind::pair}};
+  if (!all.empty() && all.front().role == SideRole::baseline) return {{0, 1, SidePair::Kind::pair}};
   std::vector<SidePair> comparisons;
   std::size_t last = 0;
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (all[i].role == SideRole::yardstick) {
-      comparisons.push_back({i, last, Kind::yardstick});
+      comparisons.push_back({i, last, SidePair::Kind::yardstick});
       continue;
     }
-    comparisons.push_back({i - 1, i, Kind::step});
-    if (i > 1) comparisons.push_back({0, i, Kind::total});
+    comparisons.push_back({i - 1, i, SidePair::Kind::step});
+    if (i > 1) comparisons.push_back({0, i, SidePair::Kind::total});
     last = i;
   }
   return comparisons;
 }
 
 SidePair Target::headline(BackendKind backend) const {
-  using Kind = SidePair::Kind;
   const std::vector<SidePair> all = comparisons(backend);
   check(!all.empty(), id() + " has nothing to compare");
   SidePair best = all.front();
   for (const SidePair& one : all) {
-    if (one.kind == Kind::total) best = one;
+    if (one.kind == SidePair::Kind::total) best = one;
   }
   return best;
 }

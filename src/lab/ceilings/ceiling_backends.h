@@ -8,8 +8,8 @@ namespace gauntlet::lab::inline ceilings {
 
 using CeilingProgress = std::function<void(const std::string&)>;
 
-/// Adds a try; the best becomes the ceiling.
-void record(Ceilings& ceilings, const Probe& probe, double seconds);
+/// Adds a try by the times of its samples; the best becomes the ceiling.
+void record(Ceilings& ceilings, const Probe& probe, std::vector<double> seconds);
 
 Expected<Ceilings> measure_cpu_ceilings(const MachineInfo& machine,
                                         const CeilingProgress& progress);

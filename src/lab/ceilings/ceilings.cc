@@ -13,12 +13,15 @@
 
 #include "core/check.h"
 #include "core/files.h"
+#include "core/json_fields.h"
 #include "lab/ceilings/ceiling_backends.h"
+#include "stats/median.h"
 
 namespace gauntlet::lab::inline ceilings {
 namespace {
 
-constexpr int kFormat = 1;  // of the file; another one is measured again
+// Of the file. One of format 1, which lacks spreads and caches, is measured again.
+constexpr int kFormat = 2;
 
 const char* unit_of(const std::string& ceiling) {
   return ceiling.starts_with("fma_") || ceiling.starts_with("matrix_") ? "GFLOP/s" : "GB/s";
@@ -40,7 +43,7 @@ class Rates {
  public:
   Rates(const Ceilings& ceilings, Threads threads)
       : ceilings_(ceilings),
-        suffix_(ceilings.backend == BackendKind::cpu && threads == Threads::one ? "_1t" : "") {}
+        suffix_(ceilings.backend != BackendKind::cuda && threads == Threads::one ? "_1t" : "") {}
 
   double operator[](const std::string& name) const { return ceilings_.get(name + suffix_); }
 
@@ -109,43 +112,55 @@ nlohmann::json to_json(const Ceilings& ceilings) {
     values[name] = {{"value", ceiling.value},
                     {"unit", ceiling.unit},
                     {"method", ceiling.method},
+                    {"spread", ceiling.spread},
                     {"tries", std::move(tries)}};
   }
   return {{"format", kFormat},
           {"machine_key", ceilings.machine_key},
           {"backend", name_of(ceilings.backend)},
           {"measured_at", ceilings.measured_at},
+          {"caches",
+           {{"l1_bytes", ceilings.caches.l1_bytes},
+            {"l2_bytes", ceilings.caches.l2_bytes},
+            {"last_bytes", ceilings.caches.last_bytes}}},
           {"values", std::move(values)}};
 }
 
 Expected<Ceilings> ceilings_from_json(const nlohmann::json& json) {
   try {
-    if (const int format = json.at("format").get<int>(); format != kFormat) {
+    if (const int format = json.at("format").get<int>(); format < 1 || format > kFormat) {
       return Error{fmt::format("ceilings of format {}, this version reads {}; measure them again",
                                format, kFormat)};
     }
     Ceilings ceilings;
     ceilings.machine_key = json.at("machine_key").get<std::string>();
     ceilings.measured_at = json.at("measured_at").get<std::int64_t>();
-    const auto backend = json.at("backend").get<std::string>();
-    if (backend != "cpu" && backend != "cuda") {
-      return Error{fmt::format("ceilings of an unknown backend '{}'; measure them again", backend)};
+    const auto name = json.at("backend").get<std::string>();
+    const auto backend = backend_from(name);
+    if (!backend) {
+      return Error{fmt::format("ceilings of an unknown backend '{}'; measure them again", name)};
     }
-    ceilings.backend = backend == "cpu" ? BackendKind::cpu : BackendKind::cuda;
-    for (const auto& [name, value] : json.at("values").items()) {
+    ceilings.backend = *backend;
+    if (const auto caches = json.find("caches"); caches != json.end()) {
+      ceilings.caches = {.l1_bytes = number_at(*caches, "l1_bytes"),
+                         .l2_bytes = number_at(*caches, "l2_bytes"),
+                         .last_bytes = number_at(*caches, "last_bytes")};
+    }
+    for (const auto& [ceiling_name, value] : json.at("values").items()) {
       Ceiling ceiling{.value = value.at("value").get<double>(),
                       .unit = value.at("unit").get<std::string>(),
                       .method = value.at("method").get<std::string>(),
+                      .spread = number_at(value, "spread"),
                       .tries = {}};
       if (!std::isfinite(ceiling.value) || ceiling.value <= 0) {
         return Error{fmt::format("the ceiling {} is {}, which no machine has; measure them again",
-                                 name, ceiling.value)};
+                                 ceiling_name, ceiling.value)};
       }
       for (const auto& entry : value.at("tries")) {
         ceiling.tries.push_back({.method = entry.at("method").get<std::string>(),
                                  .value = entry.at("value").get<double>()});
       }
-      ceilings.values.emplace(name, std::move(ceiling));
+      ceilings.values.emplace(ceiling_name, std::move(ceiling));
     }
     return ceilings;
   } catch (const nlohmann::json::exception& fault) {
@@ -153,15 +168,18 @@ Expected<Ceilings> ceilings_from_json(const nlohmann::json& json) {
   }
 }
 
-void record(Ceilings& ceilings, const Probe& probe, double seconds) {
-  check(seconds > 0 && probe.amount > 0, "a try needs an amount and a time");
-  const double value = probe.amount / seconds * 1e-9;
+void record(Ceilings& ceilings, const Probe& probe, std::vector<double> seconds) {
+  check(!seconds.empty() && probe.amount > 0, "a try needs an amount and a time");
+  const double best = std::ranges::min(seconds);
+  check(best > 0, "a try that took no time");
+  const double value = probe.amount / best * 1e-9;
   Ceiling& ceiling = ceilings.values[probe.ceiling];
   ceiling.unit = unit_of(probe.ceiling);
   ceiling.tries.push_back({.method = probe.method, .value = value});
   if (value > ceiling.value) {
     ceiling.value = value;
     ceiling.method = probe.method;
+    ceiling.spread = stats::median(std::move(seconds)) / best - 1;
   }
 }
 
@@ -174,6 +192,14 @@ Expected<Ceilings> measure_ceilings(BackendKind backend, const MachineInfo& mach
   if (!measured) return measured;
   measured->backend = backend;
   measured->machine_key = backend == BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
+  const CpuInfo& cpu = machine.cpu;
+  if (backend == BackendKind::cpu) {
+    measured->caches = {.l1_bytes = static_cast<double>(cpu.l1d_bytes * cpu.cores),
+                        .l2_bytes = static_cast<double>(cpu.l2_bytes * cpu.cores),
+                        .last_bytes = static_cast<double>(cpu.last_level_bytes)};
+  } else {
+    measured->caches.last_bytes = static_cast<double>(machine.gpus.front().l2_bytes);
+  }
   measured->measured_at = static_cast<std::int64_t>(std::time(nullptr));
   return measured;
 }
@@ -192,6 +218,7 @@ std::optional<Ceilings> load_ceilings(const std::string& machine_key) {
   if (!text) return std::nullopt;
   Expected<Ceilings> ceilings = ceilings_from_json(nlohmann::json::parse(*text, nullptr, false));
   if (!ceilings || ceilings->machine_key != machine_key) return std::nullopt;
+  if (ceilings->caches.last_bytes <= 0) return std::nullopt;
   return std::move(*ceilings);
 }
 
@@ -199,6 +226,15 @@ Expected<void> save_ceilings(const Ceilings& ceilings) {
   const std::filesystem::path path = ceilings_path(ceilings.machine_key);
   if (auto made = make_folders(path.parent_path()); !made) return made;
   return atomic_write_file(path, to_json(ceilings).dump(2) + '\n');
+}
+
+Ceilings best_of(const Ceilings& a, const Ceilings& b) {
+  Ceilings best = a;
+  for (const auto& [name, ceiling] : b.values) {
+    Ceiling& known = best.values[name];
+    if (ceiling.value > known.value) known = ceiling;
+  }
+  return best;
 }
 
 RooflinePoint place(const Cost& cost, double ns, const Ceilings& ceilings, Threads threads) {

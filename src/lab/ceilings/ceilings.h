@@ -19,13 +19,26 @@ namespace gauntlet::lab::inline ceilings {
 struct CeilingTry {
   std::string method;
   double value = 0;
+  bool operator==(const CeilingTry&) const = default;
 };
 
 struct Ceiling {
   double value = 0;
   std::string unit;    // GB/s or GFLOP/s
   std::string method;  // the best of `tries`
+  /// How far the best method's samples were apart: its median time over its best, less one. The
+  /// truth may be above `value` by as much.
+  double spread = 0;
   std::vector<CeilingTry> tries;
+  bool operator==(const Ceiling&) const = default;
+};
+
+/// Caches of all cores that are used together; 0: not known.
+struct CacheSizes {
+  double l1_bytes = 0;
+  double l2_bytes = 0;
+  double last_bytes = 0;  // a GPU's L2
+  bool operator==(const CacheSizes&) const = default;
 };
 
 /// GB/s: dram_read, dram_write, dram_copy (read + write counted), l1_read, l2_read; CPU: llc_read;
@@ -39,9 +52,11 @@ struct Ceilings {
   std::string machine_key;
   BackendKind backend = BackendKind::cpu;
   std::int64_t measured_at = 0;  // seconds since the epoch
+  CacheSizes caches;
   std::map<std::string, Ceiling> values;
 
   double get(const std::string& name) const;  // 0 when absent
+  bool operator==(const Ceilings&) const = default;
 };
 
 nlohmann::json to_json(const Ceilings& ceilings);
@@ -57,6 +72,9 @@ std::string ceilings_path(const std::string& machine_key);
 /// Nothing when there is no file, or none that this version can read.
 std::optional<Ceilings> load_ceilings(const std::string& machine_key);
 Expected<void> save_ceilings(const Ceilings& ceilings);
+
+/// Of each ceiling the higher one: measured again, a busy machine may do better.
+Ceilings best_of(const Ceilings& a, const Ceilings& b);
 
 /// How much of a CPU the placed side uses. A GPU has one set of ceilings and ignores it.
 enum class Threads { one, all };

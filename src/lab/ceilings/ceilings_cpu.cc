@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
+#include <vector>
 
 #include "core/check.h"
 #include "core/threads.h"
@@ -179,19 +179,19 @@ class CpuProbes {
   std::size_t turn_ = 0;
 };
 
-double best_seconds(const Probe& probe) {
+std::vector<double> sample_seconds(const Probe& probe) {
   probe.run();
-  double best = std::numeric_limits<double>::infinity();
+  std::vector<double> times;
   const auto begin = Clock::now();
   double elapsed = 0;
   for (int samples = 0; samples < 3 || elapsed < kProbeSeconds; ++samples) {
     const auto start = Clock::now();
     probe.run();
     const auto end = Clock::now();
-    best = std::min(best, std::chrono::duration<double>(end - start).count());
+    times.push_back(std::chrono::duration<double>(end - start).count());
     elapsed = std::chrono::duration<double>(end - begin).count();
   }
-  return best;
+  return times;
 }
 
 }  // namespace
@@ -211,7 +211,7 @@ Expected<Ceilings> measure_cpu_ceilings(const MachineInfo& machine,
     for (const Probe& probe : probes.list()) {
       if (probe.ceiling != last) progress(probe.ceiling);
       last = probe.ceiling;
-      record(ceilings, probe, best_seconds(probe));
+      record(ceilings, probe, sample_seconds(probe));
     }
   }
   return ceilings;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
+#include <vector>
 
 #include "core/cuda/check.h"
 #include "lab/ceilings/ceiling_backends.h"
@@ -79,17 +79,17 @@ class Timer {
   cudaEvent_t stop_ = nullptr;
 };
 
-double best_seconds(const Probe& probe, Timer& timer) {
+std::vector<double> sample_seconds(const Probe& probe, Timer& timer) {
   if (probe.prepare) probe.prepare();
   timer.seconds(probe.run);
-  double best = std::numeric_limits<double>::infinity();
+  std::vector<double> times;
   double total = 0;
   for (int samples = 0; samples < kMinSamples || total < kProbeSeconds; ++samples) {
     const double seconds = timer.seconds(probe.run);
-    best = std::min(best, seconds);
+    times.push_back(seconds);
     total += seconds;
   }
-  return best;
+  return times;
 }
 
 /// The host memory that the links are measured with.
@@ -158,7 +158,7 @@ Expected<Ceilings> measure(const GpuInfo& gpu, const CeilingProgress& progress) 
   Ceilings ceilings;
   for (const Probe& probe : probes) {
     if (!ceilings.values.contains(probe.ceiling)) progress(probe.ceiling);
-    record(ceilings, probe, best_seconds(probe, timer));
+    record(ceilings, probe, sample_seconds(probe, timer));
   }
   return ceilings;
 }

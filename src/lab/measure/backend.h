@@ -1,5 +1,5 @@
-// Backend: the device a pair runs on, as measuring and verifying see it: memory, time, caches,
-// clocks.
+// Backend: the device a target runs on, as measuring and verifying see it: memory, time, caches,
+// clocks, and what went on outside of the clock.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -10,12 +10,31 @@
 #include "core/expected.h"
 #include "core/nvml.h"
 #include "lab/author/target.h"
+#include "lab/measure/inputs.h"
 
 namespace gauntlet::lab::inline measure {
 
 struct Timing {
-  double ns = 0;       // by the backend's own clock: events on a GPU
-  double wall_ns = 0;  // by the host's clock, until the whole device was idle
+  double ns = 0;  // by the backend's own clock: events on a GPU
+  /// Work of nobody's asking: on a GPU the time it was busy, on a CPU the CPU time of threads that
+  /// the lab does not know, before the clock started and after it stopped.
+  double before_ns = 0;
+  double after_ns = 0;
+  bool left_process = false;  // a process of the side's is still there
+};
+
+/// One input of a set, to be made from its version.
+struct InputJob {
+  const BufferSpec& spec;
+  void* data = nullptr;
+  InputVersion version;
+  std::uint64_t name_hash = 0;   // buffers of a set differ
+  std::int64_t first_block = 0;  // of this buffer, in the version's count
+
+  Random random(std::uint64_t seed) const { return Random(seed ^ name_hash); }
+  /// Makes elements [begin, end) in host memory: `out` is where `begin` goes. Inputs that do not
+  /// mix may only be made whole.
+  void write(void* out, std::int64_t begin, std::int64_t end) const;
 };
 
 class Backend {
@@ -26,21 +45,33 @@ class Backend {
   virtual void* allocate(std::size_t bytes, Memory memory) = 0;
   virtual void release(void* pointer, Memory memory) noexcept = 0;
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
-  virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  /// False where the memory cannot be read: a side may have protected it.
+  virtual bool download(void* to, const void* from, std::size_t bytes) = 0;
   virtual void set_bytes(void* to, unsigned char value, std::size_t bytes) = 0;
+  /// Writes an input's renewed blocks; the others are there already.
+  virtual void renew(const InputJob& job) = 0;
 
-  virtual Side make_side(const Target& target, SideIndex side, const void* params) = 0;
+  virtual Side make_side(const Target& target, std::size_t side, const void* params) = 0;
 
   /// Waits for everything on the device, on any stream.
   virtual void synchronize() = 0;
-  virtual Timing time(const std::function<void()>& work) = 0;
+  /// Watches from now on for work outside of the clock: called before inputs are renewed.
+  virtual void watch() = 0;
+  enum class Caches { as_they_are, flushed };
+  virtual Timing time(const std::function<void()>& work, Caches caches) = 0;
   /// Displaces at least three times the last-level cache.
   virtual void flush_caches() = 0;
 
-  /// The smallest sample worth taking: well above the clock's resolution and the cost of starting.
+  /// A sample should be this long: well above the clock's resolution and the cost of starting.
   virtual double min_sample_ns() const = 0;
+  /// Bytes that all buffer sets together may take.
+  virtual std::int64_t set_bytes_limit(Cost::Level level) const = 0;
   /// Clocks, power and throttling now; nothing where the backend has no sensors.
   virtual std::optional<GpuState> sensors() = 0;
+
+  /// Ranks decide alike: rank 0's value, and whether all of them say yes.
+  virtual double agree(double value) { return value; }
+  virtual bool all_agree(bool yes) { return yes; }
 };
 
 Expected<std::unique_ptr<Backend>> make_cpu_backend();

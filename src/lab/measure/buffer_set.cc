@@ -1,24 +1,23 @@
 #include "lab/measure/buffer_set.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/check.h"
-#include "core/threads.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {
 
-// Gives the reference the same parameters with pointers to the host copies of the inputs.
-class HostView final : public Binder {
+/// Gives a hook the same parameters without the outputs.
+class BlindView final : public Binder {
  public:
-  HostView(const Knobs& knobs, const std::vector<BufferSet::Buffer>& buffers)
+  BlindView(const Knobs& knobs, const std::vector<BufferSet::Buffer>& buffers)
       : Binder(knobs), buffers_(buffers) {}
 
  protected:
   void* add(BufferSpec spec) override {
     const BufferSet::Buffer& buffer = buffers_.at(next_++);
-    check(buffer.spec.name == spec.name, "bind() declares its buffers in changing order");
-    return spec.role == Role::input ? const_cast<unsigned char*>(buffer.host.data()) : nullptr;
+    return spec.role == Role::output ? nullptr : buffer.data;
   }
 
  private:
@@ -32,30 +31,31 @@ std::uint64_t hash_name(const std::string& name) {
   return hash;
 }
 
-void fill_host(BufferSet::Buffer& buffer, std::uint64_t seed) {
-  const Fill& fill = buffer.spec.fill;
-  if (!fill.write) {
-    std::memset(buffer.host.data(), 0, buffer.bytes);
-    return;
-  }
-  const Random random(seed ^ hash_name(buffer.spec.name));
-  const std::size_t element = size_of(buffer.spec.type);
-  if (fill.whole) {
-    const std::int64_t count =
-        fill.in_bytes ? static_cast<std::int64_t>(buffer.bytes) : buffer.spec.count;
-    fill.write(buffer.host.data(), 0, count, random);
-    return;
-  }
-  parallel_for(buffer.spec.count, [&](std::int64_t begin, std::int64_t end) {
-    fill.write(buffer.host.data() + static_cast<std::size_t>(begin) * element, begin, end, random);
-  });
-}
-
 }  // namespace
+
+void InputJob::write(void* out, std::int64_t begin, std::int64_t end) const {
+  const std::size_t element = size_of(spec.type);
+  if (!spec.fill.mixes) {
+    check(!spec.fill.whole || (begin == 0 && end == spec.count), "a part of a whole fill");
+    spec.fill.write(out, begin, end, element, random(version.whole_seed()));
+    return;
+  }
+  const std::int64_t per_block = kInputBlockBytes / static_cast<std::int64_t>(element);
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t block = at / per_block;
+    const std::int64_t stop = std::min(end, (block + 1) * per_block);
+    const bool is_new = version.is_new(first_block + block);
+    spec.fill.write(static_cast<unsigned char*>(out) + static_cast<std::size_t>(at - begin) * element,
+                    at, stop, element, random(is_new ? version.seed : version.older));
+    at = stop;
+  }
+}
 
 BufferSet::BufferSet(const Target& target, const Knobs& knobs, Backend& backend)
     : Binder(knobs), target_(target), backend_(backend) {
   params_ = target_.pair.bind(*this);
+  BlindView view(knobs, buffers_);
+  if (target_.pair.reset) blind_params_ = target_.pair.bind(view);
 }
 
 BufferSet::~BufferSet() {
@@ -71,7 +71,12 @@ void* BufferSet::add(BufferSpec spec) {
   buffer.data = buffer.base + kGuardBytes;
   backend_.set_bytes(buffer.base, kGuardByte, kGuardBytes);
   backend_.set_bytes(buffer.data + buffer.bytes, kGuardByte, kGuardBytes);
-  if (buffer.spec.role == Role::input) buffer.host.resize(buffer.bytes);
+  const Fill& fill = buffer.spec.fill;
+  if (buffer.spec.role == Role::input && fill.mixes && fill.rule != Fill::Rule::zeros) {
+    buffer.first_block = mixed_blocks_;
+    mixed_blocks_ += (static_cast<std::int64_t>(buffer.bytes) + kInputBlockBytes - 1) /
+                     kInputBlockBytes;
+  }
   buffers_.push_back(std::move(buffer));
   return buffers_.back().data;
 }
@@ -82,20 +87,29 @@ std::int64_t BufferSet::bytes() const {
   return total;
 }
 
-void BufferSet::fill(std::uint64_t seed) {
-  seed_ = seed;
-  reference_.restart(seed);
-  for (Buffer& buffer : buffers_) {
-    if (buffer.spec.role == Role::input) {
-      fill_host(buffer, seed);
-      backend_.upload(buffer.data, buffer.host.data(), buffer.bytes);
-    } else if (buffer.spec.role == Role::output) {
-      reference_.declare(buffer.spec.name, buffer.spec.type, buffer.spec.count);
-    }
+InputJob BufferSet::job(std::size_t index) const {
+  const Buffer& buffer = buffers_[index];
+  return {.spec = buffer.spec,
+          .data = buffer.data,
+          .version = version_,
+          .name_hash = hash_name(buffer.spec.name),
+          .first_block = buffer.first_block};
+}
+
+void BufferSet::renew(std::uint64_t seed, InputVersion::Renewed renewed) {
+  using Renewed = InputVersion::Renewed;
+  check(renewed == Renewed::all || (mixes() && version_.renewed == Renewed::all),
+        "inputs are renewed in parts only where they mix, and once");
+  version_ = {.seed = seed,
+              .older = version_.seed,
+              .renewed = renewed,
+              .draw = mix64(seed),
+              .blocks = std::max<std::int64_t>(mixed_blocks_, 1)};
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const BufferSpec& spec = buffers_[i].spec;
+    if (spec.role != Role::input) continue;
+    if (renewed == Renewed::all || spec.fill.mixes) backend_.renew(job(i));
   }
-  HostView view(knobs(), buffers_);
-  const auto host_params = target_.pair.bind(view);
-  target_.pair.reference(host_params, reference_);
 }
 
 void BufferSet::poison_outputs() {
@@ -106,7 +120,7 @@ void BufferSet::poison_outputs() {
 }
 
 void BufferSet::reset() {
-  if (target_.pair.reset) target_.pair.reset(params_);
+  if (target_.pair.reset) target_.pair.reset(blind_params_);
 }
 
 }  // namespace gauntlet::lab::inline measure

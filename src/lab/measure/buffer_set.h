@@ -1,5 +1,5 @@
-// BufferSet: one set of a pair's buffers on a backend, with guard zones around each, and the
-// reference of its current inputs. Several sets are rotated while measuring.
+// BufferSet: one set of a target's buffers on a backend, with guard zones around each. Many sets
+// are rotated while measuring, so that no run finds what the one before left.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "core/host_array.h"
-#include "lab/measure/backend.h"
 #include "lab/author/binder.h"
-#include "lab/author/reference.h"
 #include "lab/author/target.h"
+#include "lab/measure/backend.h"
 
 namespace gauntlet::lab::inline measure {
 
@@ -24,24 +23,27 @@ class BufferSet final : public Binder {
   const void* params() const { return params_.get(); }
   std::int64_t bytes() const;
 
-  /// Writes inputs from a seed and computes their reference.
-  void fill(std::uint64_t seed);
+  /// New inputs from a seed: all of them, or some blocks. After a partial renewal the next must be
+  /// of all.
+  void renew(std::uint64_t seed, InputVersion::Renewed renewed = InputVersion::Renewed::all);
+  /// True where inputs can be renewed in parts.
+  bool mixes() const { return mixed_blocks_ > 0; }
   /// Overwrites all outputs with a pattern that no correct result holds (NaN for floats).
   void poison_outputs();
-  /// Puts back what a run consumes, where the pair says so. Untimed.
+  /// Puts back what a run consumes, where the pair says so. Untimed, and blind to outputs.
   void reset();
 
   struct Buffer {
     BufferSpec spec;
-    HostArray<unsigned char> host;  // inputs as filled
     unsigned char* base = nullptr;  // start of the front guard
     unsigned char* data = nullptr;
     std::size_t bytes = 0;
+    std::int64_t first_block = 0;  // of an input that mixes
   };
   const std::vector<Buffer>& buffers() const { return buffers_; }
-  const Reference& reference() const { return reference_; }
+  InputJob job(std::size_t buffer) const;
   Backend& backend() const { return backend_; }
-  std::uint64_t seed() const { return seed_; }
+  const Target& target() const { return target_; }
 
   static constexpr std::size_t kGuardBytes = 4096;
   static constexpr unsigned char kGuardByte = 0xA5;
@@ -55,8 +57,9 @@ class BufferSet final : public Binder {
   Backend& backend_;
   std::vector<Buffer> buffers_;
   std::shared_ptr<const void> params_;
-  Reference reference_{0};
-  std::uint64_t seed_ = 0;
+  std::shared_ptr<const void> blind_params_;  // outputs are null
+  InputVersion version_;
+  std::int64_t mixed_blocks_ = 0;
 };
 
 }  // namespace gauntlet::lab::inline measure

@@ -3,101 +3,122 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <set>
+#include <numeric>
 
 #include "core/check.h"
+#include "lab/measure/buffer_set.h"
+#include "lab/measure/check_schedule.h"
+#include "lab/measure/outside_work.h"
+#include "lab/measure/turns.h"
+#include "lab/measure/verify.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {
 
-// Event time may miss this much of the wall time before work is said to have escaped: launch and
-// synchronisation cost tens of microseconds, a sample takes milliseconds.
-constexpr double kEscapeRatio = 1.3;
-constexpr double kEscapeSlackNs = 300e3;
-// Work that escapes does so in every sample; a host that was not scheduled for a while does not.
-constexpr int kEscapeStrikes = 5;
-constexpr int kAlwaysRun = 3;  // blocks, however slow a side is
-constexpr std::int64_t kMaxRepetitions = 100000;
-constexpr std::int64_t kMaxSetBytes = std::int64_t{3} << 30;
+using Clock = std::chrono::steady_clock;
+using Renewed = InputVersion::Renewed;
 
-class PairMeasurer {
+constexpr int kAlwaysRun = 3;  // blocks, however slow a side is
+constexpr std::int64_t kMostSets = 64;
+constexpr std::size_t kMostObserved = 100'000;  // values of a distribution that are kept
+
+double since_s(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class TargetMeasurer {
  public:
-  PairMeasurer(const Target& target, const Knobs& knobs, Backend& backend,
-               const MeasureOptions& options,
-               const std::function<void(const MeasureProgress&)>& progress)
+  TargetMeasurer(const Target& target, const Knobs& knobs, Backend& backend,
+                 const MeasureOptions& options,
+                 const std::function<void(const MeasureProgress&)>& progress)
       : target_(target),
+        knobs_(knobs),
         backend_(backend),
         options_(options),
         progress_(progress),
-        random_(options.seed) {
-    make_sets(knobs);
+        names_(target.sides(backend.kind())),
+        random_(options.seed),
+        verifier_(random_.next()),
+        schedule_({.least_checks = options.least_checks,
+                   .least_traps = options.least_traps,
+                   .budget_s = options.budget_s},
+                  names_.size(), random_.next()),
+        outside_(backend.kind(), names_.size()) {
     single_run_ = options.cold || target.pair.reset != nullptr;
     result_.conditions.cold = options.cold;
+    result_.sides.resize(names_.size());
   }
 
   Measurement run() {
+    add_set();
+    result_.set_bytes = sets_[0]->bytes();
     if (!verify_fresh("verify", 2)) return std::move(result_);
-    for (auto& set : sets_) set->fill(random_.next());
     warm_up_and_calibrate();
     if (!measure_blocks()) return std::move(result_);
+    read_outcomes();
     verify_fresh("verify again", 1);
     return std::move(result_);
   }
 
  private:
-  void make_sets(const Knobs& knobs) {
-    std::int64_t bytes = 0;
-    // Small sets are cheap to rotate more; large ones leave the caches by themselves.
-    const auto wanted = [&] { return bytes < (64 << 20) ? 3u : 2u; };
-    do {
-      sets_.push_back(std::make_unique<BufferSet>(target_, knobs, backend_));
-      bytes = sets_.back()->bytes();
-      auto& sides = sides_.emplace_back();
-      for (SideIndex side : {kBaseline, kOptimized}) {
-        sides.push_back(backend_.make_side(target_, side, sets_.back()->params()));
-      }
-    } while (sets_.size() < wanted() &&
-             bytes * static_cast<std::int64_t>(sets_.size() + 1) < kMaxSetBytes);
-    for (SideIndex side : {kBaseline, kOptimized}) result_.facts[side] = sides_[0][side].facts;
-  }
-
-  void report(const std::string& phase, int side) {
-    if (progress_) {
-      progress_({.phase = phase,
-                 .side = side < 0 ? "" : side_name(side),
-                 .ratio = ratio_,
-                 .blocks = static_cast<int>(result_.blocks.size())});
+  void add_set() {
+    sets_.push_back(std::make_unique<BufferSet>(target_, knobs_, backend_));
+    auto& sides = sides_.emplace_back();
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      sides.push_back(backend_.make_side(target_, side, sets_.back()->params()));
+      if (sets_.size() == 1) result_.sides[side].facts = sides.back().facts;
     }
   }
 
-  bool accept(const Verdict& verdict, int side, const std::string& when) {
-    ++result_.verification.checks;
-    if (!verdict.ok) {
-      result_.ok = false;
-      result_.side = side_name(side);
-      result_.reason = fmt::format("{} {} ({})", side_name(side), verdict.reason, when);
-    }
-    result_.side_error[side] = std::max(result_.side_error[side], verdict.max_error);
-    if (verdict.max_error >= result_.verification.max_error) {
-      result_.verification.max_error = verdict.max_error;
-      result_.verification.bound = verdict.bound;
-    }
-    result_.verification.checked_percent =
-        std::min(result_.verification.checked_percent, verdict.checked_percent);
-    return verdict.ok;
+  void report(const std::string& phase, const std::string& side = "") {
+    if (!progress_) return;
+    progress_({.phase = phase,
+               .side = side,
+               .ratio = ratio_,
+               .blocks = static_cast<int>(result_.blocks.size())});
   }
 
-  /// Both sides on fresh inputs in the same buffers, `rounds` times over.
+  Backend::Caches caches() const {
+    return options_.cold ? Backend::Caches::flushed : Backend::Caches::as_they_are;
+  }
+
+  bool refuse(std::size_t side, const std::string& what) {
+    result_.ok = false;
+    result_.side = names_[side].name;
+    result_.reason = names_[side].name + " " + what;
+    return false;
+  }
+
+  bool accept(const Verdict& verdict, std::size_t side, const std::string& when) {
+    VerificationResult& total = result_.verification;
+    ++total.checks;
+    result_.sides[side].error = std::max(result_.sides[side].error, verdict.max_error);
+    if (verdict.max_error >= total.max_error) {
+      total.max_error = verdict.max_error;
+      total.bound = verdict.bound;
+    }
+    total.recomputed_percent = std::min(total.recomputed_percent, verdict.recomputed_percent);
+    total.seen_percent = std::min(total.seen_percent, verdict.seen_percent);
+    if (!verdict.ok) refuse(side, fmt::format("{} ({})", verdict.reason, when));
+    if (!backend_.all_agree(verdict.ok)) {
+      if (verdict.ok) refuse(side, fmt::format("failed on another rank ({})", when));
+      return false;
+    }
+    return true;
+  }
+
+  /// All sides on fresh inputs in the same buffers, `rounds` times over.
   bool verify_fresh(const std::string& phase, int rounds) {
     for (int round = 0; round < rounds; ++round) {
-      sets_[0]->fill(random_.next());
-      for (SideIndex side : {kBaseline, kOptimized}) {
-        report(phase, side);
-        const Verdict verdict = verifier_.run(*sets_[0], sides_[0][side], side);
+      for (std::size_t side = 0; side < names_.size(); ++side) {
+        report(phase, names_[side].name);
+        const auto begin = Clock::now();
+        const Verdict verdict =
+            verifier_.run(*sets_[0], sides_[0][side], side, random_.next());
+        schedule_.check_took(backend_.agree(since_s(begin)));
         if (!accept(verdict, side, phase == "verify" ? "before timing" : "after timing")) {
           return false;
         }
@@ -106,183 +127,180 @@ class PairMeasurer {
     return true;
   }
 
-  /// Time of one sample, in ns per run.
-  double sample(std::size_t set, SideIndex side, std::int64_t repetitions) {
-    const Side& runner = sides_[set][side];
-    if (runner.enter) runner.enter();
-    if (single_run_) {
-      sets_[set]->reset();
-      if (options_.cold) backend_.flush_caches();
+  /// The sets of a sample in a random order: as many as it has runs, so that each run has its own.
+  /// Half of the time those of the sample before, so that a sample whose inputs change in part,
+  /// which has to be on them, does not stand out.
+  const std::vector<std::size_t>& draw_sets(std::size_t count, Renewed renewed) {
+    const bool again = random_.next_below(2) == 0;
+    if (renewed == Renewed::all && (order_.size() != count || !again)) {
+      order_.resize(sets_.size());
+      std::iota(order_.begin(), order_.end(), std::size_t{0});
+      shuffle();
+      order_.resize(count);
     }
-    const Timing timing = backend_.time([&] {
-      for (std::int64_t i = 0; i < repetitions; ++i) runner.run();
-    });
+    shuffle();
+    return order_;
+  }
+  void shuffle() {
+    for (std::size_t left = order_.size(); left > 1; --left) {
+      std::swap(order_[left - 1], order_[random_.next_below(left)]);
+    }
+  }
+
+  /// One sample from the making of its inputs to the judging of its outputs. The side's code runs
+  /// only inside the clock, but for `enter`, before the inputs exist, and `leave`, after the
+  /// judging. ns of one run.
+  Expected<double> sample(std::size_t side, Renewed renewed,
+                          bool (CheckSchedule::*draw_check)(std::size_t)) {
+    const std::int64_t runs = result_.sides[side].repetitions;
+    const std::vector<std::size_t>& order = draw_sets(static_cast<std::size_t>(runs), renewed);
+    const Side& first = sides_[order[0]][side];
+    const auto begin = Clock::now();
+    if (first.enter) first.enter();
+    backend_.watch();
+    for (const std::size_t set : order) {
+      sets_[set]->renew(random_.next(), renewed);
+      sets_[set]->reset();
+      // As often what an earlier run left as a pattern that no run leaves; where inputs change in
+      // part, what was right before that.
+      if (renewed == Renewed::all && random_.next_below(2) == 0) sets_[set]->poison_outputs();
+    }
+    backend_.synchronize();
+    const Timing timing = backend_.time(
+        [&] {
+          for (const std::size_t set : order) sides_[set][side].run();
+        },
+        caches());
+    outside_.see(side, timing);
+    schedule_.sample_took(backend_.agree(since_s(begin)));
+    const std::size_t drawn = order[random_.next_below(order.size())];
+    const bool checked = (schedule_.*draw_check)(side);
+    const bool right = !checked || verify_timed(drawn, side);
+    if (first.leave) first.leave();
+    if (!right) return Error{result_.reason};
+    return outside_.with_uncounted(timing) / static_cast<double>(runs);
+  }
+
+  bool verify_timed(std::size_t set, std::size_t side) {
+    const auto begin = Clock::now();
+    const Verdict verdict = verifier_.judge(*sets_[set]);
+    const double seconds = backend_.agree(since_s(begin));
+    schedule_.check_took(seconds);
+    checking_s_ += seconds;
+    ++result_.verification.timed_checks;
+    return accept(verdict, side, "output of a timed sample");
+  }
+
+  /// A sample that counts, and now and then one that does not, whose inputs changed in part only:
+  /// a side that looks at a few words of them to see whether there is anything to do is wrong then.
+  Expected<double> counted_sample(std::size_t side) {
+    const auto ns = sample(side, Renewed::all, &CheckSchedule::draw_check);
+    if (!ns || !sets_[0]->mixes() || !schedule_.draw_trap(side)) return ns;
+    const Renewed part = random_.next_below(2) == 0 ? Renewed::half : Renewed::one;
+    const auto trap = sample(side, part, &CheckSchedule::draw_trap_check);
+    if (!trap) return trap.error();
+    return ns;
+  }
+
+  /// Time of some runs in a row, in ns per run: for deciding how many make a sample.
+  double trial(std::size_t side, std::int64_t runs) {
+    const Side& runner = sides_[0][side];
+    if (runner.enter) runner.enter();
+    sets_[0]->renew(random_.next());
+    sets_[0]->reset();
+    backend_.synchronize();
+    const Timing timing = backend_.time(
+        [&] {
+          for (std::int64_t i = 0; i < runs; ++i) runner.run();
+        },
+        caches());
     if (runner.leave) runner.leave();
-    watch_for_escape(timing, side);
-    return timing.ns / static_cast<double>(repetitions);
-  }
-
-  /// A sample of a block. Which side is the first to meet a set must not show, so an untimed run
-  /// goes ahead.
-  double hot_sample(std::size_t set, SideIndex side) {
-    if (!single_run_) sample(set, side, 1);
-    return sample(set, side, result_.repetitions[side]);
-  }
-
-  void watch_for_escape(const Timing& timing, SideIndex side) {
-    // A flush queued ahead of a cold sample is in the wall time, too.
-    if (backend_.kind() == BackendKind::cpu || options_.cold) return;
-    ++watched_[side];
-    if (timing.wall_ns < kEscapeRatio * timing.ns + kEscapeSlackNs) return;
-    escaped_[side].push_back(timing);
+    return timing.ns / static_cast<double>(runs);
   }
 
   void warm_up_and_calibrate() {
-    for (SideIndex side : {kBaseline, kOptimized}) {
-      report("calibrate", side);
-      double best_ns = INFINITY, spent_ns = 0;
-      int runs = 0;
-      // Every set at least once, so that no block is the first to meet one.
-      const int least = std::max(options_.warmup_runs, static_cast<int>(sets_.size()));
-      while (runs < least || spent_ns < options_.warmup_s * 1e9) {
-        const auto begin = std::chrono::steady_clock::now();
-        best_ns = std::min(best_ns, sample(static_cast<std::size_t>(runs) % sets_.size(), side, 1));
-        const std::chrono::duration<double, std::nano> took =
-            std::chrono::steady_clock::now() - begin;
-        spent_ns += took.count();
-        ++runs;
+    constexpr std::int64_t kMostTrialRuns = 1 << 14;
+    std::int64_t most = 1;
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      report("calibrate", names_[side].name);
+      const auto begin = Clock::now();
+      double best_ns = INFINITY;
+      std::int64_t runs = 1;
+      for (int trials = 0; trials < options_.warmup_runs ||
+                           backend_.agree(since_s(begin)) < options_.warmup_s;
+           ++trials) {
+        const double ns = trial(side, runs);
+        best_ns = std::min(best_ns, ns);
+        // A single run overstates short work by what it costs to start.
+        if (!single_run_ && ns * static_cast<double>(runs) < backend_.min_sample_ns()) {
+          runs = std::min(2 * runs, kMostTrialRuns);
+        }
       }
-      escaped_[side].clear();
-      watched_[side] = 0;
-      std::int64_t repetitions = 1;
-      if (!single_run_) {
-        // A single cold-started run overstates short work: refine with a first guess. A disturbed
-        // refinement is slower than the best single run and must not make this side's samples
-        // shorter than the other's.
-        const auto guess = [&](double ns) {
-          return std::clamp<std::int64_t>(
-              static_cast<std::int64_t>(std::ceil(backend_.min_sample_ns() / std::max(ns, 1.0))), 1,
-              kMaxRepetitions);
-        };
-        repetitions = guess(best_ns);
-        if (repetitions > 1) repetitions = guess(std::min(best_ns, sample(0, side, repetitions)));
-      }
-      result_.repetitions[side] = repetitions;
+      const double wanted = std::ceil(backend_.min_sample_ns() / std::max(best_ns, 1.0));
+      result_.sides[side].repetitions =
+          single_run_ ? 1
+                      : std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, kMostSets);
+      most = std::max(most, result_.sides[side].repetitions);
     }
+    make_sets(most);
+  }
+
+  /// A sample never meets a set twice, so there are as many sets as runs in the longest sample,
+  /// where they fit: into the memory that the target's bytes come from.
+  void make_sets(std::int64_t wanted) {
+    const Cost cost = target_.facts(backend_.kind()).cost(knobs_);
+    const std::int64_t fit =
+        backend_.set_bytes_limit(cost.level) / std::max<std::int64_t>(sets_[0]->bytes(), 1);
+    const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(fit, 1));
+    while (static_cast<std::int64_t>(sets_.size()) < count) add_set();
+    result_.sets = static_cast<int>(sets_.size());
+    for (SideMeasurement& side : result_.sides) side.repetitions = std::min(side.repetitions, count);
+    // Outputs that an earlier run left must be there from the first sample on.
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+      const std::size_t side = random_.next_below(names_.size());
+      sets_[set]->renew(random_.next());
+      sets_[set]->reset();
+      sides_[set][side].run();
+    }
+    backend_.synchronize();
   }
 
   bool measure_blocks() {
-    const auto begin = std::chrono::steady_clock::now();
-    double checking_s = 0;
-    const auto elapsed_s = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() -
-             checking_s;
-    };
-    const int planned = options_.fixed_blocks ? options_.fixed_blocks : options_.min_blocks;
-    // One of them is among the first blocks, which are run however slow a side is.
-    std::set<int> checked;
-    if (options_.checked_blocks > 0) {
-      checked.insert(static_cast<int>(
-          random_.next_below(static_cast<std::uint64_t>(std::min(planned, kAlwaysRun)))));
-    }
-    while (static_cast<int>(checked.size()) < std::min(options_.checked_blocks, planned)) {
-      checked.insert(static_cast<int>(random_.next_below(static_cast<std::uint64_t>(planned))));
-    }
-    int attempted = 0;
-    for (; !finished(attempted, elapsed_s()); ++attempted) {
-      const std::size_t first = static_cast<std::size_t>(2 * attempted) % sets_.size();
-      const std::size_t second = (first + 1) % sets_.size();
-      if (checked.contains(attempted)) {
-        const auto check_begin = std::chrono::steady_clock::now();
-        if (!checked_block(first)) return false;
-        checking_s +=
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - check_begin).count();
-        continue;
-      }
-      Block block;
-      const auto order = block_order();
-      for (int i = 0; i < 4; ++i) {
-        const SideIndex side = order[static_cast<std::size_t>(i)];
-        double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
-        ns[i / 2] = hot_sample(i < 2 ? first : second, side);
-      }
-      keep(block);
-      if (!escape_ok()) return false;
+    const auto begin = Clock::now();
+    const auto elapsed_s = [&] { return backend_.agree(since_s(begin) - checking_s_); };
+    for (int attempted = 0; !finished(attempted, elapsed_s()); ++attempted) {
+      const auto block = take_block(
+          names_.size(), random_, [&](std::size_t side, int) { return counted_sample(side); },
+          [&] { return backend_.sensors(); }, result_.conditions);
+      if (!block) return false;
+      if (*block) result_.blocks.push_back(std::move(**block));
+      if (!nothing_outside()) return false;
     }
     if (result_.blocks.empty()) {
       result_.ok = false;
       result_.reason = fmt::format(
-          "all {} blocks were dropped: the GPU was slowed by its "
-          "temperature throughout",
+          "all {} blocks were dropped: the GPU was slowed by its temperature throughout",
           result_.conditions.dropped_blocks);
       return false;
     }
-    return true;
-  }
-
-  /// ABBA or its mirror image by chance. What disturbs at the pace of the blocks themselves
-  /// (another process that takes turns with this one) would else always hit the same side.
-  std::array<SideIndex, 4> block_order() {
-    const bool mirrored = random_.next_below(2) == 1;
-    const SideIndex a = mirrored ? kOptimized : kBaseline;
-    const SideIndex b = mirrored ? kBaseline : kOptimized;
-    return {a, b, b, a};
-  }
-
-  /// A block whose inputs are new and whose timed outputs are verified. It counts like any other.
-  bool checked_block(std::size_t set) {
-    report("check timed outputs", -1);
-    sets_[set]->fill(random_.next());
-    Block block;
-    const auto order = block_order();
-    for (int i = 0; i < 4; ++i) {
-      const SideIndex side = order[static_cast<std::size_t>(i)];
-      sample(set, side, 1);  // re-warms what the new inputs displaced
-      sets_[set]->poison_outputs();
-      double* ns = side == kBaseline ? block.baseline_ns : block.optimized_ns;
-      ns[i / 2] = sample(set, side, result_.repetitions[side]);
-      if (i >= 2) continue;
-      if (!accept(verifier_.judge(*sets_[set]), side, "output of a timed sample")) return false;
-    }
-    keep(block);
-    return escape_ok();
-  }
-
-  void keep(const Block& block) {
-    if (const auto state = backend_.sensors()) {
-      Conditions& c = result_.conditions;
-      c.sm_clock_mhz_min = c.sm_clock_mhz_min == 0
-                               ? state->sm_clock_mhz
-                               : std::min(c.sm_clock_mhz_min, state->sm_clock_mhz);
-      c.sm_clock_mhz_max = std::max(c.sm_clock_mhz_max, state->sm_clock_mhz);
-      c.power_w_max = std::max(c.power_w_max, state->power_w);
-      c.temperature_c_max = std::max(c.temperature_c_max, state->temperature_c);
-      for (const std::string& reason : state->throttle_reasons) {
-        if (std::ranges::find(c.throttle_reasons, reason) == c.throttle_reasons.end()) {
-          c.throttle_reasons.push_back(reason);
-        }
-      }
-      if (state->thermal_slowdown) {
-        ++c.dropped_blocks;
-        return;
+    // What chance left out is made up for.
+    schedule_.hurry();
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      while (!schedule_.complete(side, sets_[0]->mixes())) {
+        if (!counted_sample(side)) return false;
       }
     }
-    result_.blocks.push_back(block);
-    ++result_.conditions.blocks;
+    return nothing_outside();
   }
 
-  bool escape_ok() {
-    for (SideIndex side : {kBaseline, kOptimized}) {
-      const auto strikes = static_cast<int>(escaped_[side].size());
-      if (strikes < kEscapeStrikes || 2 * strikes < watched_[side]) continue;
-      const Timing& timing = escaped_[side].back();
-      result_.ok = false;
-      result_.side = side_name(side);
-      result_.reason = fmt::format(
-          "{} does work outside of its stream: events saw {:.2f} ms, but the device was busy for "
-          "{:.2f} ms",
-          side_name(side), timing.ns / 1e6, timing.wall_ns / 1e6);
-      return false;
+  bool nothing_outside() {
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      const auto found = outside_.found(side);
+      if (found) refuse(side, *found);
+      if (!backend_.all_agree(!found)) {
+        if (!found) refuse(side, "does work outside of its clock on another rank");
+        return false;
+      }
     }
     return true;
   }
@@ -293,36 +311,59 @@ class PairMeasurer {
     if (attempted >= options_.max_blocks) return true;
     if (attempted < kAlwaysRun) return false;
     if (elapsed_s > options_.budget_s) return true;
-    if (kept < options_.min_blocks) return false;
-    if (kept % 4 != 0) return false;
-    const Estimate ratio =
-        estimate({result_.blocks}, [](const Block& b) { return b.ratio(); }, options_.seed);
-    ratio_ = ratio.median;
-    report("measure", -1);
-    return relative_half_width(ratio) < options_.half_width;
+    if (kept < options_.min_blocks || kept % 4 != 0) return false;
+    double widest = 0;
+    for (const SidePair& pair : target_.comparisons(backend_.kind())) {
+      const stats::Interval ratio =
+          stats::estimate_ratio({result_.blocks}, pair.from, pair.to, options_.seed);
+      widest = std::max(widest, ratio.relative_half_width());
+      ratio_ = ratio.value;
+    }
+    report("measure");
+    return widest < options_.half_width;
+  }
+
+  void read_outcomes() {
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      SideMeasurement& out = result_.sides[side];
+      for (const auto& sides : sides_) {
+        if (sides[side].outcomes) out.outcomes = sides[side].outcomes();
+        if (!sides[side].distributions) continue;
+        for (auto& [name, values] : sides[side].distributions()) {
+          auto& all = out.distributions[name];
+          const std::size_t room = kMostObserved - std::min(kMostObserved, all.size());
+          all.insert(all.end(), values.begin(),
+                     values.begin() + static_cast<std::ptrdiff_t>(std::min(room, values.size())));
+        }
+      }
+    }
   }
 
   const Target& target_;
+  const Knobs& knobs_;
   Backend& backend_;
   const MeasureOptions& options_;
   const std::function<void(const MeasureProgress&)>& progress_;
+  const std::vector<SideSource>& names_;
   Random random_;
   std::vector<std::unique_ptr<BufferSet>> sets_;
   std::vector<std::vector<Side>> sides_;  // [set][side]
+  std::vector<std::size_t> order_;        // sets of the last sample
   bool single_run_ = false;
   Verifier verifier_;
-  std::vector<Timing> escaped_[2];
-  int watched_[2] = {0, 0};
+  CheckSchedule schedule_;
+  OutsideWork outside_;
+  double checking_s_ = 0;
   double ratio_ = 0;
   Measurement result_;
 };
 
 }  // namespace
 
-Measurement measure_pair(const Target& target, const Knobs& knobs, Backend& backend,
-                         const MeasureOptions& options,
-                         const std::function<void(const MeasureProgress&)>& progress) {
-  return PairMeasurer(target, knobs, backend, options, progress).run();
+Measurement measure_target(const Target& target, const Knobs& knobs, Backend& backend,
+                           const MeasureOptions& options,
+                           const std::function<void(const MeasureProgress&)>& progress) {
+  return TargetMeasurer(target, knobs, backend, options, progress).run();
 }
 
 }  // namespace gauntlet::lab::inline measure

@@ -1,6 +1,6 @@
-// Measuring one pair in one process: warm up, calibrate, then ABBA blocks over rotated inputs until
-// the interval of the ratio is tight or the budget ends. Outputs of randomly chosen timed samples
-// are verified.
+// Measuring one target in one process: warm up, calibrate, then blocks in which all sides take
+// turns, until the interval of the ratios is tight or the budget ends. Every sample has new inputs
+// in its own buffers; which outputs are verified is drawn after the sample ran.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,21 +10,21 @@
 
 #include "lab/measure/backend.h"
 #include "lab/records/result.h"
-#include "stats/statistics.h"
-#include "lab/measure/verify.h"
+#include "stats/blocks.h"
 
 namespace gauntlet::lab::inline measure {
 
 struct MeasureOptions {
-  double budget_s = 1.0;      // for timed blocks
-  double half_width = 0.004;  // stop when the ratio's relative half width is below this
+  double budget_s = 1.0;      // for blocks: timed runs and the inputs made for them
+  double half_width = 0.004;  // stop when the headline ratio's relative half width is below this
   int min_blocks = 8;
   int max_blocks = 400;
   int fixed_blocks = 0;    // not 0: exactly this many blocks, no stop rule
   double warmup_s = 0.05;  // per side
   int warmup_runs = 1;     // at least
   bool cold = false;
-  int checked_blocks = 2;  // whose timed outputs are verified
+  int least_checks = 3;  // timed samples of each side that are verified, at least
+  int least_traps = 2;   // samples of each side whose inputs changed in part only, at least
   std::uint64_t seed = 1;
 };
 
@@ -35,20 +35,28 @@ struct MeasureProgress {
   int blocks = 0;
 };
 
+struct SideMeasurement {
+  std::int64_t repetitions = 0;  // runs per sample
+  double error = 0;              // largest verification error
+  std::map<std::string, double> facts;
+  std::map<std::string, double> outcomes;                   // read after the samples
+  std::map<std::string, std::vector<float>> distributions;  // likewise
+};
+
 struct Measurement {
   bool ok = true;
   std::string reason;  // when not ok: why the result does not count
   std::string side;    // which side is at fault
-  ProcessBlocks blocks;
-  std::int64_t repetitions[2] = {0, 0};  // runs per sample
+  stats::ProcessBlocks blocks;
+  std::vector<SideMeasurement> sides;
   VerificationResult verification;
-  double side_error[2] = {0, 0};  // largest verification error of each side
-  std::map<std::string, double> facts[2];
   Conditions conditions;
+  std::int64_t set_bytes = 0;  // of one set of buffers
+  int sets = 0;
 };
 
-Measurement measure_pair(const Target& target, const Knobs& knobs, Backend& backend,
-                         const MeasureOptions& options,
-                         const std::function<void(const MeasureProgress&)>& progress);
+Measurement measure_target(const Target& target, const Knobs& knobs, Backend& backend,
+                           const MeasureOptions& options,
+                           const std::function<void(const MeasureProgress&)>& progress);
 
 }  // namespace gauntlet::lab::inline measure

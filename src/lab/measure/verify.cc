@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
-#include <cmath>
 #include <cstring>
-#include <mutex>
 
 #include "core/check.h"
 #include "core/threads.h"
@@ -15,173 +15,20 @@ namespace {
 
 using Buffer = BufferSet::Buffer;
 
-Verdict refuse(std::string reason) { return {.ok = false, .reason = std::move(reason)}; }
+enum class Guard { intact, broken, unreadable };
 
-bool guard_intact(const BufferSet& set, const unsigned char* zone) {
-  std::vector<unsigned char> bytes(BufferSet::kGuardBytes);
-  set.backend().download(bytes.data(), zone, bytes.size());
-  for (unsigned char byte : bytes) {
-    if (byte != BufferSet::kGuardByte) return false;
-  }
-  return true;
+Guard guard_at(const BufferSet& set, const unsigned char* zone) {
+  std::array<unsigned char, BufferSet::kGuardBytes> bytes;
+  if (!set.backend().download(bytes.data(), zone, bytes.size())) return Guard::unreadable;
+  const bool intact = std::ranges::all_of(
+      bytes, [](unsigned char byte) { return byte == BufferSet::kGuardByte; });
+  return intact ? Guard::intact : Guard::broken;
 }
 
-/// Output elements as numbers.
-class Elements {
- public:
-  Elements(std::span<const unsigned char> bytes, DType type) : bytes_(bytes), type_(type) {}
-
-  double value(std::int64_t index) const {
-    switch (type_) {
-      case DType::f64:
-        return read<double>(index);
-      case DType::f32:
-      case DType::tf32:
-        return static_cast<double>(read<float>(index));
-      case DType::bf16: {
-        const auto bits = static_cast<std::uint32_t>(read<std::uint16_t>(index)) << 16;
-        float value;
-        std::memcpy(&value, &bits, 4);
-        return static_cast<double>(value);
-      }
-      case DType::i64:
-        return static_cast<double>(read<std::int64_t>(index));
-      case DType::u64:
-        return static_cast<double>(read<std::uint64_t>(index));
-      case DType::i32:
-        return read<std::int32_t>(index);
-      case DType::u32:
-        return read<std::uint32_t>(index);
-      case DType::i16:
-        return read<std::int16_t>(index);
-      case DType::u16:
-        return read<std::uint16_t>(index);
-      case DType::i8:
-        return read<std::int8_t>(index);
-      case DType::u8:
-        return read<std::uint8_t>(index);
-      default:
-        fail("outputs of this type cannot be compared yet");
-    }
-  }
-  bool poisoned(std::int64_t index) const {
-    const std::size_t element = size_of(type_);
-    const unsigned char* bytes = bytes_.data() + static_cast<std::size_t>(index) * element;
-    for (std::size_t i = 0; i < element; ++i) {
-      if (bytes[i] != BufferSet::kPoisonByte) return false;
-    }
-    return true;
-  }
-
- private:
-  template <class T>
-  T read(std::int64_t index) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + static_cast<std::size_t>(index) * sizeof(T), sizeof(T));
-    return value;
-  }
-
-  std::span<const unsigned char> bytes_;
-  DType type_;
-};
-
-/// The first offending element of a parallel scan, and the largest error seen.
-struct Scan {
-  std::mutex mutex;
-  std::int64_t first_bad = -1;
-  double max_error = 0;
-  double bound_there = 0;
-
-  void merge(std::int64_t bad, double error) {
-    const std::lock_guard lock(mutex);
-    if (bad >= 0 && (first_bad < 0 || bad < first_bad)) first_bad = bad;
-    max_error = std::max(max_error, error);
-  }
-};
-
-std::string explain(const Buffer& buffer, const Elements& got, std::int64_t index,
-                    const std::string& expected) {
-  const std::string where = fmt::format("{}[{}]", buffer.spec.name, index);
-  if (got.poisoned(index)) {
-    return fmt::format("left part of its output unwritten: {} was never stored", where);
-  }
-  const double value = got.value(index);
-  if (std::isnan(value)) return fmt::format("returned NaN at {}", where);
-  return fmt::format("gave a wrong result: {} is {:.9g}, expected {}", where, value, expected);
-}
-
-Verdict compare_exact(const Buffer& buffer, std::span<const unsigned char> bytes,
-                      const ExpectedOutput& expected) {
-  const Elements got(bytes, buffer.spec.type);
-  const std::size_t element = size_of(buffer.spec.type);
-  Scan scan;
-  parallel_for(buffer.spec.count, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t bad = -1;
-    for (std::int64_t i = begin; i < end && bad < 0; ++i) {
-      const std::size_t at = static_cast<std::size_t>(i) * element;
-      if (std::memcmp(bytes.data() + at, expected.bytes.data() + at, element) != 0) bad = i;
-    }
-    scan.merge(bad, 0);
-  });
-  if (scan.first_bad < 0) return {};
-  const Elements want({expected.bytes.data(), expected.bytes.size()}, buffer.spec.type);
-  return refuse(explain(buffer, got, scan.first_bad,
-                        fmt::format("exactly {:.9g}", want.value(scan.first_bad))));
-}
-
-Verdict compare_rounded(const Buffer& buffer, std::span<const unsigned char> bytes,
-                        const ExpectedOutput& expected) {
-  const Elements got(bytes, buffer.spec.type);
-  const double allowed = expected.rounding.bound();
-  const bool all = expected.rows.empty();
-  Scan scan;
-  // Every element must have been written and be a number, also where only some rows are recomputed.
-  parallel_for(buffer.spec.count, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t bad = -1;
-    for (std::int64_t i = begin; i < end && bad < 0; ++i) {
-      if (std::isnan(got.value(i))) bad = i;
-    }
-    scan.merge(bad, 0);
-  });
-  if (scan.first_bad >= 0) return refuse(explain(buffer, got, scan.first_bad, "a number"));
-
-  const auto index_of = [&](std::int64_t k) {
-    return all ? k
-               : expected.rows[static_cast<std::size_t>(k / expected.row_length)] *
-                         expected.row_length +
-                     k % expected.row_length;
-  };
-  const auto count = static_cast<std::int64_t>(expected.values.size());
-  parallel_for(count, [&](std::int64_t begin, std::int64_t end) {
-    double worst = 0;
-    std::int64_t bad = -1;
-    for (std::int64_t k = begin; k < end; ++k) {
-      const auto at = static_cast<std::size_t>(k);
-      const double want = expected.values[at];
-      const double magnitude =
-          expected.magnitudes.empty() ? std::abs(want) : expected.magnitudes[at];
-      const double error = std::abs(got.value(index_of(k)) - want);
-      // A magnitude of zero allows no error at all, and one that is not a number nothing.
-      const double relative = magnitude > 0 ? error / magnitude : (error == 0 ? 0 : INFINITY);
-      worst = std::max(worst, relative);
-      if (!(relative <= allowed) && bad < 0) bad = k;
-    }
-    scan.merge(bad, worst);
-  });
-  if (scan.first_bad >= 0) {
-    const std::int64_t k = scan.first_bad;
-    Verdict verdict = refuse(explain(
-        buffer, got, index_of(k),
-        fmt::format("{:.9g} within {:.2e} of its magnitude (largest error {:.2e})",
-                    expected.values[static_cast<std::size_t>(k)], allowed, scan.max_error)));
-    verdict.max_error = scan.max_error;
-    verdict.bound = allowed;
-    return verdict;
-  }
-  return {.max_error = scan.max_error,
-          .bound = allowed,
-          .checked_percent =
-              100.0 * static_cast<double>(count) / static_cast<double>(buffer.spec.count)};
+Verdict unreadable(const Buffer& buffer) {
+  return Verdict::refuse(
+      fmt::format("made '{}' unreadable: what is computed when it is read was not timed",
+                  buffer.spec.name));
 }
 
 /// Order-sensitive hash of whole blocks, combined in order: equal for equal bytes only, for all
@@ -214,7 +61,7 @@ std::uint64_t hash_bytes(std::span<const unsigned char> bytes) {
   return hash;
 }
 
-bool same_bytes(std::span<const unsigned char> a, const HostArray<unsigned char>& b) {
+bool same_bytes(const HostArray<unsigned char>& a, const HostArray<unsigned char>& b) {
   if (a.size() != b.size()) return false;
   std::atomic<bool> same{true};
   parallel_for(static_cast<std::int64_t>(a.size()), [&](std::int64_t begin, std::int64_t end) {
@@ -224,51 +71,114 @@ bool same_bytes(std::span<const unsigned char> a, const HostArray<unsigned char>
   return same;
 }
 
-}  // namespace
-
-std::span<const unsigned char> Verifier::read_back(const BufferSet& set, std::size_t index) {
-  const Buffer& buffer = set.buffers()[index];
-  scratch_.resize(buffer.bytes);
-  set.backend().download(scratch_.data(), buffer.data, buffer.bytes);
-  return {scratch_.data(), buffer.bytes};
+/// Makes an input again from its version.
+void make_again(const InputJob& job, HostArray<unsigned char>& out) {
+  const std::size_t element = size_of(job.spec.type);
+  out.resize(static_cast<std::size_t>(job.spec.count) * element);
+  if (job.spec.fill.whole) {
+    job.write(out.data(), 0, job.spec.count);
+    return;
+  }
+  parallel_for(job.spec.count, [&](std::int64_t begin, std::int64_t end) {
+    job.write(out.data() + static_cast<std::size_t>(begin) * element, begin, end);
+  });
 }
 
-std::uint64_t Verifier::hash_outputs(const BufferSet& set) {
+/// Gives the reference the same parameters with pointers to the inputs as they were made.
+class HostView final : public Binder {
+ public:
+  HostView(const Knobs& knobs, const BufferSet& set,
+           std::vector<HostArray<unsigned char>>& inputs)
+      : Binder(knobs), set_(set), inputs_(inputs) {}
+
+ protected:
+  void* add(BufferSpec spec) override {
+    const std::size_t index = next_++;
+    check(set_.buffers().at(index).spec.name == spec.name,
+          "bind() declares its buffers in changing order");
+    return spec.role == Role::input ? inputs_[index].data() : nullptr;
+  }
+
+ private:
+  const BufferSet& set_;
+  std::vector<HostArray<unsigned char>>& inputs_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+/// Copies what there is to judge, before anything that a side left behind can change it.
+Verdict Verifier::copy(const BufferSet& set) {
+  const auto& buffers = set.buffers();
+  copies_.resize(buffers.size());
+  // Outputs first: they are what a latecomer would still write.
+  for (const Role role : {Role::output, Role::input}) {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const Buffer& buffer = buffers[i];
+      if (buffer.spec.role != role) continue;
+      copies_[i].resize(buffer.bytes);
+      if (!set.backend().download(copies_[i].data(), buffer.data, buffer.bytes)) {
+        return unreadable(buffer);
+      }
+    }
+  }
+  for (const Buffer& buffer : buffers) {
+    const auto judge_guard = [&](const unsigned char* zone, const char* where) -> Verdict {
+      switch (guard_at(set, zone)) {
+        case Guard::intact:
+          return {};
+        case Guard::broken:
+          return Verdict::refuse(fmt::format("wrote outside of its buffers: {} of '{}'", where,
+                                             buffer.spec.name));
+        case Guard::unreadable:
+          return unreadable(buffer);
+      }
+      return {};
+    };
+    if (Verdict front = judge_guard(buffer.base, "before the start"); !front.ok) return front;
+    if (Verdict back = judge_guard(buffer.data + buffer.bytes, "past the end"); !back.ok) {
+      return back;
+    }
+  }
+  return {};
+}
+
+std::uint64_t Verifier::hash_outputs(const BufferSet& set) const {
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < set.buffers().size(); ++i) {
     if (set.buffers()[i].spec.role != Role::output) continue;
-    hash = mix64(hash ^ hash_bytes(read_back(set, i)));
+    hash = mix64(hash ^ hash_bytes({copies_[i].data(), copies_[i].size()}));
   }
   return hash;
 }
 
 Verdict Verifier::judge(const BufferSet& set) {
-  Verdict total;
+  if (Verdict copied = copy(set); !copied.ok) return copied;
   const auto& buffers = set.buffers();
+  inputs_.resize(buffers.size());
+  reference_.restart(random_.next());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
-    if (!guard_intact(set, buffer.base)) {
-      return refuse(
-          fmt::format("wrote outside of its buffers: before the start of '{}'", buffer.spec.name));
-    }
-    if (!guard_intact(set, buffer.data + buffer.bytes)) {
-      return refuse(
-          fmt::format("wrote outside of its buffers: past the end of '{}'", buffer.spec.name));
-    }
-    if (buffer.spec.role == Role::input && !same_bytes(read_back(set, i), buffer.host)) {
-      return refuse(fmt::format("changed its input '{}'", buffer.spec.name));
+    const BufferSpec& spec = buffers[i].spec;
+    if (spec.role == Role::output) reference_.declare(spec.name, spec.type, spec.count);
+    if (spec.role != Role::input) continue;
+    make_again(set.job(i), inputs_[i]);
+    if (!same_bytes(copies_[i], inputs_[i])) {
+      return Verdict::refuse(fmt::format("changed its input '{}'", spec.name));
     }
   }
+  HostView view(set.knobs(), set, inputs_);
+  const auto host_params = set.target().pair.bind(view);
+  set.target().pair.reference(host_params, reference_);
+
+  Verdict total;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
-    if (buffer.spec.role != Role::output) continue;
-    const auto expected = set.reference().outputs().find(buffer.spec.name);
-    check(expected != set.reference().outputs().end(),
-          "the reference says nothing about output '" + buffer.spec.name + "'");
-    const auto bytes = read_back(set, i);
-    const Verdict verdict = expected->second.compare == ExpectedOutput::Compare::exact
-                                ? compare_exact(buffer, bytes, expected->second)
-                                : compare_rounded(buffer, bytes, expected->second);
+    const BufferSpec& spec = buffers[i].spec;
+    if (spec.role != Role::output) continue;
+    const auto expected = reference_.outputs().find(spec.name);
+    check(expected != reference_.outputs().end(),
+          "the reference says nothing about output '" + spec.name + "'");
+    const Verdict verdict =
+        compare_output(spec, {copies_[i].data(), copies_[i].size()}, expected->second);
     if (!verdict.ok) return verdict;
     // The output nearest to its own bound is the one to report.
     const auto closeness = [](const Verdict& v) { return v.bound > 0 ? v.max_error / v.bound : 0; };
@@ -276,19 +186,22 @@ Verdict Verifier::judge(const BufferSet& set) {
       total.max_error = verdict.max_error;
       total.bound = verdict.bound;
     }
-    total.checked_percent = std::min(total.checked_percent, verdict.checked_percent);
+    total.recomputed_percent = std::min(total.recomputed_percent, verdict.recomputed_percent);
+    total.seen_percent = std::min(total.seen_percent, verdict.seen_percent);
   }
   return total;
 }
 
-Verdict Verifier::run(BufferSet& set, const Side& side, SideIndex index) {
-  set.poison_outputs();
-  set.reset();
+Verdict Verifier::run(BufferSet& set, const Side& side, std::size_t index, std::uint64_t seed) {
   if (side.enter) side.enter();
+  set.renew(seed);
+  set.reset();
+  set.poison_outputs();
+  set.backend().synchronize();
   side.run();
   set.backend().synchronize();
-  if (side.leave) side.leave();
   Verdict verdict = judge(set);
+  if (side.leave) side.leave();
   const std::uint64_t hash = hash_outputs(set);
   const auto previous = previous_.find(index);
   if (previous != previous_.end()) {
@@ -301,7 +214,7 @@ Verdict Verifier::run(BufferSet& set, const Side& side, SideIndex index) {
     } else if (!verdict.ok) {
       verdict.reason = "is right for the first inputs, not for fresh ones (" + verdict.reason + ")";
     } else if (unchanged) {
-      verdict = refuse(
+      verdict = Verdict::refuse(
           "has an output that does not depend on its inputs: two seeds give the same "
           "bytes, so the check proves nothing");
     }

@@ -7,36 +7,36 @@
 #include <string>
 #include <vector>
 
+#include "lab/author/reference.h"
 #include "lab/measure/buffer_set.h"
+#include "lab/measure/compare_output.h"
 
 namespace gauntlet::lab::inline measure {
-
-struct Verdict {
-  bool ok = true;
-  std::string reason;    // for a person, when not ok
-  double max_error = 0;  // relative to magnitude
-  double bound = 0;
-  double checked_percent = 100;
-};
 
 /// Judges what sides leave in their buffers. Keeps host memory between checks, since large buffers
 /// are read back many times.
 class Verifier {
  public:
-  /// Judges the current content of a set's buffers.
+  explicit Verifier(std::uint64_t seed) : random_(seed) {}
+
+  /// Judges the current content of a set's buffers. They are copied before anything else happens;
+  /// inputs are made again from their version and the reference computed from those.
   Verdict judge(const BufferSet& set);
 
-  /// Runs a side on a set whose outputs were poisoned, and judges it. When the same side ran on
+  /// Runs a side on new inputs and poisoned outputs, and judges it. When the same side ran on
   /// other inputs of the same set before, a failure is explained: an answer kept from before, or
   /// code right for the first inputs only.
-  Verdict run(BufferSet& set, const Side& side, SideIndex index);
+  Verdict run(BufferSet& set, const Side& side, std::size_t index, std::uint64_t seed);
 
  private:
-  std::span<const unsigned char> read_back(const BufferSet& set, std::size_t buffer);
-  std::uint64_t hash_outputs(const BufferSet& set);
+  Verdict copy(const BufferSet& set);
+  std::uint64_t hash_outputs(const BufferSet& set) const;
 
-  HostArray<unsigned char> scratch_;
-  std::map<int, std::uint64_t> previous_;  // output hash by side
+  Random random_;
+  Reference reference_{0};
+  std::vector<HostArray<unsigned char>> copies_;   // of each buffer but scratch
+  std::vector<HostArray<unsigned char>> inputs_;   // made again, by buffer
+  std::map<std::size_t, std::uint64_t> previous_;  // output hash by side
 };
 
 }  // namespace gauntlet::lab::inline measure

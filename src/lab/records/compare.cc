@@ -1,43 +1,121 @@
 #include "lab/records/compare.h"
 
+#include <algorithm>
 #include <map>
 
-#include "stats/statistics.h"
+#include "core/check.h"
 
 namespace gauntlet::lab::inline records {
 namespace {
 
-constexpr double kTight = 0.05;
-
-std::string sweep_of(const Result& result) {
-  return result.sweep_key.empty()
-             ? ""
-             : result.sweep_key + "=" + std::to_string(result.knobs.at(result.sweep_key));
-}
+using Verdict = RunDifference::Verdict;
 
 std::map<std::string, const Result*> by_key(const RunRecord& record) {
   std::map<std::string, const Result*> results;
   for (const Result& result : record.results) {
-    results[result.id + " " + name_of(result.backend) + " " + sweep_of(result)] = &result;
+    results[result.id + " " + name_of(result.backend) + " " + result.sweep()] = &result;
   }
   return results;
 }
 
-RunDifference::Verdict judge_difference(const Result& a, const Result& b) {
-  using Verdict = RunDifference::Verdict;
-  if (!a.speedup || !b.speedup)
-    return a.status == b.status ? Verdict::same : Verdict::status_changed;
-  if (b.speedup->lo > a.speedup->hi) return Verdict::faster;
-  if (b.speedup->hi < a.speedup->lo) return Verdict::slower;
-  const bool tight =
-      relative_half_width(*a.speedup) < kTight && relative_half_width(*b.speedup) < kTight;
-  return tight ? Verdict::same : Verdict::unclear;
+Verdict verdict_of(const stats::Interval& ratio) {
+  switch (stats::change(ratio)) {
+    case stats::Change::same:
+      return Verdict::same;
+    case stats::Change::higher:
+      return Verdict::faster;
+    case stats::Change::lower:
+      return Verdict::slower;
+    case stats::Change::unclear:
+      return Verdict::unclear;
+  }
+  fail("no such change");
 }
+
+const ComparisonResult* find(const Result& result, const ComparisonResult& like) {
+  const auto found = std::ranges::find_if(result.comparisons, [&](const ComparisonResult& c) {
+    return c.kind == like.kind && c.from == like.from && c.to == like.to;
+  });
+  return found == result.comparisons.end() ? nullptr : &*found;
+}
+
+/// What is known of one target, one of its runs missing or not.
+class TargetDifferences {
+ public:
+  TargetDifferences(const Result* a, const Result* b, std::vector<RunDifference>& out)
+      : a_(a), b_(b), out_(out) {}
+
+  void add() {
+    const bool in_a = a_ && a_->measured(), in_b = b_ && b_->measured();
+    if (!in_a && !in_b) {
+      add_unmeasured();
+      return;
+    }
+    if (in_a) {
+      for (const ComparisonResult& one : a_->comparisons) {
+        add(&one, in_b ? find(*b_, one) : nullptr);
+      }
+    }
+    if (in_b) {
+      for (const ComparisonResult& one : b_->comparisons) {
+        if (!in_a || !find(*a_, one)) add(nullptr, &one);
+      }
+    }
+  }
+
+ private:
+  RunDifference start() const {
+    const Result& known = a_ ? *a_ : *b_;
+    return {.id = known.id,
+            .backend = name_of(known.backend),
+            .sweep = known.sweep(),
+            .status_a = a_ ? name_of(a_->status) : "",
+            .status_b = b_ ? name_of(b_->status) : ""};
+  }
+  void add_unmeasured() {
+    RunDifference difference = start();
+    difference.verdict = !b_                        ? Verdict::only_in_a
+                         : !a_                      ? Verdict::only_in_b
+                         : a_->status == b_->status ? Verdict::same
+                                                    : Verdict::status_changed;
+    out_.push_back(std::move(difference));
+  }
+  void add(const ComparisonResult* in_a, const ComparisonResult* in_b) {
+    RunDifference difference = start();
+    const ComparisonResult& known = in_a ? *in_a : *in_b;
+    if (known.kind != "pair") {
+      difference.kind = known.kind;
+      difference.from = known.from;
+      difference.to = known.to;
+    }
+    if (in_a) difference.speedup_a = in_a->speedup;
+    if (in_b) difference.speedup_b = in_b->speedup;
+    if (in_a && in_b) {
+      difference.ratio = stats::ratio(in_a->speedup, in_b->speedup);
+      difference.verdict = verdict_of(difference.ratio);
+    } else if (a_ && b_ && !(a_->measured() && b_->measured())) {
+      difference.verdict = Verdict::status_changed;
+    } else {
+      difference.verdict = in_a ? Verdict::only_in_a : Verdict::only_in_b;
+    }
+    out_.push_back(std::move(difference));
+  }
+
+  const Result* a_;
+  const Result* b_;
+  std::vector<RunDifference>& out_;
+};
 
 }  // namespace
 
-const char* name_of(RunDifference::Verdict verdict) {
-  using Verdict = RunDifference::Verdict;
+std::string RunDifference::label() const {
+  std::string text = id;
+  if (!sweep.empty()) text += " " + sweep;
+  if (!kind.empty()) text += " " + from + " → " + to + " (" + kind + ")";
+  return text;
+}
+
+const char* name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::same:
       return "same";
@@ -54,41 +132,20 @@ const char* name_of(RunDifference::Verdict verdict) {
     case Verdict::status_changed:
       return "status changed";
   }
-  return "?";
+  fail("no such verdict");
 }
 
 std::vector<RunDifference> compare_runs(const RunRecord& a, const RunRecord& b) {
-  using Verdict = RunDifference::Verdict;
   std::vector<RunDifference> differences;
   const auto results_a = by_key(a), results_b = by_key(b);
-  const auto start = [](const Result& result) {
-    return RunDifference{
-        .id = result.id, .backend = name_of(result.backend), .sweep = sweep_of(result)};
+  const auto in = [](const auto& results, const std::string& key) {
+    const auto found = results.find(key);
+    return found == results.end() ? nullptr : found->second;
   };
-  for (const auto& [key, result] : results_a) {
-    RunDifference difference = start(*result);
-    difference.status_a = name_of(result->status);
-    if (result->speedup) difference.speedup_a = *result->speedup;
-    const auto other = results_b.find(key);
-    if (other == results_b.end()) {
-      difference.verdict = Verdict::only_in_a;
-    } else {
-      difference.status_b = name_of(other->second->status);
-      difference.verdict = judge_difference(*result, *other->second);
-      if (other->second->speedup) difference.speedup_b = *other->second->speedup;
-      if (result->speedup && other->second->speedup) {
-        difference.ratio = difference.speedup_b.median / difference.speedup_a.median;
-      }
-    }
-    differences.push_back(difference);
-  }
-  for (const auto& [key, result] : results_b) {
-    if (results_a.contains(key)) continue;
-    RunDifference difference = start(*result);
-    difference.verdict = Verdict::only_in_b;
-    difference.status_b = name_of(result->status);
-    if (result->speedup) difference.speedup_b = *result->speedup;
-    differences.push_back(difference);
+  auto keys = results_a;
+  keys.insert(results_b.begin(), results_b.end());
+  for (const auto& [key, ignored] : keys) {
+    TargetDifferences(in(results_a, key), in(results_b, key), differences).add();
   }
   return differences;
 }

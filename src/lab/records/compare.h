@@ -1,5 +1,4 @@
-// Comparing two runs target by target, by intervals: a difference counts only where the intervals
-// part.
+// Comparing two runs target by target, by the one rule for "the same" (stats/change.h).
 #pragma once
 #include <string>
 #include <vector>
@@ -8,23 +7,29 @@
 
 namespace gauntlet::lab::inline records {
 
+/// A pair, or one comparison of a ladder, in both runs.
 struct RunDifference {
   enum class Verdict { same, faster, slower, unclear, only_in_a, only_in_b, status_changed };
   std::string id;
   std::string backend;
   std::string sweep;  // "n=1024" for one value of a sweep
+  std::string kind;   // step, total, yardstick; empty for a pair, and where a run measured nothing
+  std::string from;
+  std::string to;
   Verdict verdict = Verdict::same;
   std::string status_a;
   std::string status_b;
-  Estimate speedup_a;
-  Estimate speedup_b;
-  double ratio = 0;  // speedup of b over speedup of a
+  stats::Interval speedup_a;  // value 0: none
+  stats::Interval speedup_b;
+  stats::Interval ratio;  // speedup of b over speedup of a; value 0: none
+
+  /// "ch07:coalesced_copy n=1024", "labs:gemm tiled → tma (step)"
+  std::string label() const;
 };
 
 const char* name_of(RunDifference::Verdict verdict);
 
-/// same: the intervals overlap and both are tight (half width under 5%); unclear: they overlap but
-/// one is wide; faster, slower: they do not overlap.
+/// In the order of ids; the comparisons of a ladder follow one another as the run has them.
 std::vector<RunDifference> compare_runs(const RunRecord& a, const RunRecord& b);
 
 }  // namespace gauntlet::lab::inline records

@@ -2,14 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "lab/records/fake_results.h"
+
 namespace gauntlet::lab::inline records {
 namespace {
 
 using Verdict = RunDifference::Verdict;
 
-Result measured(const std::string& id, Estimate speedup) {
-  return {.id = id, .status = Status::passed, .speedup = speedup};
-}
+Result measured(const std::string& id, stats::Interval speedup) { return pair_result(id, speedup); }
 Result without_speedup(const std::string& id, Status status) {
   return {.id = id, .status = status};
 }
@@ -20,28 +22,62 @@ RunDifference compare_two(Result a, Result b) {
   EXPECT_EQ(differences.size(), 1u);
   return differences.at(0);
 }
-Verdict verdict_of(Estimate a, Estimate b) {
+Verdict verdict_of(stats::Interval a, stats::Interval b) {
   return compare_two(measured("x", a), measured("x", b)).verdict;
 }
 
-TEST(CompareRuns, counts_a_difference_only_where_the_intervals_part) {
-  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.2, 2.1, 2.3}), Verdict::faster);
-  EXPECT_EQ(verdict_of({2.2, 2.1, 2.3}, {2, 1.95, 2.05}), Verdict::slower);
-  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.1, 2.04, 2.16}), Verdict::same);
-  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.05, 2.05, 2.1}), Verdict::same) << "they touch";
+TEST(CompareRuns, counts_a_difference_where_the_interval_of_the_ratio_leaves_1) {
+  EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2.2, 2.15, 2.25}), Verdict::faster);
+  EXPECT_EQ(verdict_of({2.2, 2.15, 2.25}, {2, 1.95, 2.05}), Verdict::slower);
+  EXPECT_EQ(verdict_of({2, 1.98, 2.02}, {2.01, 1.99, 2.03}), Verdict::same);
 }
 
 TEST(CompareRuns, does_not_call_it_the_same_when_either_interval_is_wide) {
   EXPECT_EQ(verdict_of({2, 1.5, 2.5}, {2, 1.95, 2.05}), Verdict::unclear);
   EXPECT_EQ(verdict_of({2, 1.95, 2.05}, {2, 1.5, 2.5}), Verdict::unclear);
+  EXPECT_EQ(verdict_of({2, NAN, NAN}, {3, 2.95, 3.05}), Verdict::unclear);
 }
 
-TEST(CompareRuns, gives_the_ratio_of_the_medians) {
-  const RunDifference difference = compare_two(measured("x", {2, 2, 2}), measured("x", {3, 3, 3}));
-  EXPECT_DOUBLE_EQ(difference.ratio, 1.5);
-  EXPECT_EQ(difference.speedup_a.median, 2);
-  EXPECT_EQ(difference.speedup_b.median, 3);
+TEST(CompareRuns, gives_the_ratio_of_the_speedups_with_its_interval) {
+  const RunDifference difference =
+      compare_two(measured("x", {2, 1.98, 2.02}), measured("x", {3, 2.97, 3.03}));
+  EXPECT_DOUBLE_EQ(difference.ratio.value, 1.5);
+  EXPECT_NEAR(difference.ratio.lo, 1.479, 0.001);
+  EXPECT_NEAR(difference.ratio.hi, 1.521, 0.001);
+  EXPECT_EQ(difference.speedup_a.value, 2);
+  EXPECT_EQ(difference.speedup_b.value, 3);
   EXPECT_EQ(difference.status_a, "passed");
+  EXPECT_EQ(difference.label(), "x");
+}
+
+TEST(CompareRuns, compares_each_comparison_of_a_ladder) {
+  Result later = ladder_result("labs:gemm");
+  later.comparisons[1].speedup = around(1.5, 0.01);  // tiled → async
+  later.comparisons[2].speedup = around(4.5, 0.01);
+  later.status = Status::no_gain;
+  const auto differences =
+      compare_runs(record_of({ladder_result("labs:gemm")}), record_of({later}));
+  std::vector<std::string> lines;
+  for (const RunDifference& d : differences) {
+    lines.push_back(d.label() + ": " + name_of(d.verdict));
+    EXPECT_EQ(d.status_a, "passed");
+    EXPECT_EQ(d.status_b, "no_gain");
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{"labs:gemm naive → tiled (step): same",
+                                             "labs:gemm tiled → async (step): slower",
+                                             "labs:gemm naive → async (total): slower",
+                                             "labs:gemm library → async (yardstick): same"}));
+}
+
+TEST(CompareRuns, names_rungs_that_only_one_run_has) {
+  Result shorter = ladder_result("labs:gemm");
+  shorter.comparisons = {shorter.comparisons[0]};
+  const auto differences =
+      compare_runs(record_of({shorter}), record_of({ladder_result("labs:gemm")}));
+  ASSERT_EQ(differences.size(), 4u);
+  EXPECT_EQ(differences[0].verdict, Verdict::same);
+  EXPECT_EQ(differences[1].verdict, Verdict::only_in_b);
+  EXPECT_EQ(differences[1].to, "async");
 }
 
 TEST(CompareRuns, reports_a_status_that_changed_where_there_is_nothing_to_compare) {
@@ -50,7 +86,7 @@ TEST(CompareRuns, reports_a_status_that_changed_where_there_is_nothing_to_compar
   EXPECT_EQ(difference.verdict, Verdict::status_changed);
   EXPECT_EQ(difference.status_a, "passed");
   EXPECT_EQ(difference.status_b, "wrong");
-  EXPECT_EQ(difference.ratio, 0);
+  EXPECT_EQ(difference.ratio.value, 0);
   EXPECT_EQ(
       compare_two(without_speedup("x", Status::skipped), without_speedup("x", Status::skipped))
           .verdict,
@@ -67,7 +103,7 @@ TEST(CompareRuns, names_what_only_one_run_has) {
   EXPECT_EQ(differences[1].verdict, Verdict::same);
   EXPECT_EQ(differences[2].id, "c");
   EXPECT_EQ(differences[2].verdict, Verdict::only_in_b);
-  EXPECT_EQ(differences[2].speedup_b.median, 4);
+  EXPECT_EQ(differences[2].speedup_b.value, 4);
 }
 
 TEST(CompareRuns, keeps_backends_and_values_of_a_sweep_apart) {
@@ -80,7 +116,7 @@ TEST(CompareRuns, keeps_backends_and_values_of_a_sweep_apart) {
   const RunRecord run = record_of({measured("x", {1, 1, 1}), gpu, small, large});
   const auto differences = compare_runs(run, run);
   ASSERT_EQ(differences.size(), 4u);
-  for (const RunDifference& difference : differences) EXPECT_DOUBLE_EQ(difference.ratio, 1);
+  for (const RunDifference& difference : differences) EXPECT_DOUBLE_EQ(difference.ratio.value, 1);
   EXPECT_EQ(differences[0].sweep, "");
   EXPECT_EQ(differences[1].sweep, "n=64");
   EXPECT_EQ(differences[2].sweep, "n=8");

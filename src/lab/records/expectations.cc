@@ -8,59 +8,113 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
-#include "stats/statistics.h"
+#include "core/json_fields.h"
+#include "lab/records/expectations_json.h"
 
 namespace gauntlet::lab::inline records {
 namespace {
 
 using nlohmann::json;
 
-// Three half-widths of the interval, but never tighter than runs of the same binary agree, nor so
-// loose that a real loss would pass.
+constexpr int kExpectationsVersion = 2;
+
+// Three half-widths of the interval, but never tighter than runs of the same binary on one board
+// agree, nor so loose that a real loss would pass.
 constexpr double kMinTolerance = 0.03;
 constexpr double kMaxTolerance = 0.20;
 
-ExpectedValue expect(const Estimate& estimate) {
-  return {.median = estimate.median,
-          .tolerance = std::clamp(3 * relative_half_width(estimate), kMinTolerance, kMaxTolerance)};
+BoardFigure figure_of(const stats::Interval& interval) {
+  return {
+      .value = interval.value,
+      .tolerance = std::clamp(3 * interval.relative_half_width(), kMinTolerance, kMaxTolerance)};
+}
+
+/// Every recorded board lies within `between` of the middle, so that none of them falls behind what
+/// it recorded itself; the noise of the widest comes on top.
+std::optional<ExpectedValue> expect(const std::vector<BoardFigure>& boards) {
+  if (boards.empty()) return std::nullopt;
+  const auto [lowest, highest] = std::ranges::minmax(boards, {}, &BoardFigure::value);
+  const double within = std::ranges::max(boards, {}, &BoardFigure::tolerance).tolerance;
+  const double sum = lowest.value + highest.value;
+  const double between = (highest.value - lowest.value) / sum;
+  return ExpectedValue{.value = sum / 2, .tolerance = within + between, .between = between};
 }
 
 std::string key_of(const Result& result) { return result.id + " " + name_of(result.backend); }
-
-json to_json(const ExpectedValue& value) {
-  return {{"median", value.median}, {"tolerance", value.tolerance}};
-}
-ExpectedValue value_from(const json& j) {
-  return {.median = j.at("median"), .tolerance = j.at("tolerance")};
-}
-std::optional<ExpectedValue> optional_value(const json& j, const char* name) {
-  if (!j.contains(name)) return std::nullopt;
-  return value_from(j.at(name));
-}
-
-json to_json(const Expectation& e) {
-  json j = {{"ratio", to_json(e.ratio)}, {"status", e.status}, {"knobs", e.knobs},
-            {"run_id", e.run_id},        {"commit", e.commit}, {"recorded_at", e.recorded_at}};
-  if (e.baseline_ns) j["baseline_ns"] = to_json(*e.baseline_ns);
-  if (e.optimized_ns) j["optimized_ns"] = to_json(*e.optimized_ns);
-  return j;
-}
-Expectation expectation_from(const json& j) {
-  return {.ratio = value_from(j.at("ratio")),
-          .baseline_ns = optional_value(j, "baseline_ns"),
-          .optimized_ns = optional_value(j, "optimized_ns"),
-          .status = j.at("status"),
-          .knobs = j.at("knobs").get<std::map<std::string, std::int64_t>>(),
-          .run_id = j.at("run_id"),
-          .commit = j.at("commit"),
-          .recorded_at = j.at("recorded_at")};
-}
 
 std::string path_of(const std::string& folder, const std::string& machine_key) {
   return folder + "/" + machine_key + ".json";
 }
 
+/// "of run r1" or "of 2 boards"
+std::string source_of(const Expectation& expectation) {
+  return expectation.boards.size() == 1
+             ? fmt::format("of run {}", expectation.newest().provenance.run_id)
+             : fmt::format("of {} boards", expectation.boards.size());
+}
+
+std::string fell_behind(const Expectation& expectation, const Result& result) {
+  for (const ComparisonResult& comparison : result.comparisons) {
+    const auto expected = expectation.ratio(comparison.from, comparison.to);
+    const stats::Interval& speedup = comparison.speedup;
+    if (!expected || !(speedup.hi < expected->value * (1 - expected->tolerance))) continue;
+    const std::string which = comparison.kind == "pair"
+                                  ? ""
+                                  : fmt::format(" of {} over {}", comparison.to, comparison.from);
+    return fmt::format(
+        "speedup{} {:.3f} [{:.3f}, {:.3f}] fell below the expected {:.3f} (−{:.0f}%) {}", which,
+        speedup.value, speedup.lo, speedup.hi, expected->value, expected->tolerance * 100,
+        source_of(expectation));
+  }
+  // The last side first: of all that got slower, it is the one that people wait for.
+  for (auto side = result.sides.rbegin(); side != result.sides.rend(); ++side) {
+    const auto expected = expectation.time_ns(side->name);
+    if (!expected || !(side->ns.lo > expected->value * (1 + expected->tolerance))) continue;
+    return fmt::format("{} takes {:.1f} µs, expected {:.1f} µs (+{:.0f}%) {}", side->name,
+                       side->ns.value / 1e3, expected->value / 1e3, expected->tolerance * 100,
+                       source_of(expectation));
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string machine_key_of(const MachineInfo& machine, BackendKind backend) {
+  return backend == BackendKind::cuda ? machine.gpu_key() : machine.cpu_key();
+}
+
+Provenance provenance_of(const RunRecord& record, BackendKind backend) {
+  Provenance provenance{.run_id = record.run_id,
+                        .commit = record.build.commit,
+                        .recorded_at = record.started_at,
+                        .board = ""};
+  if (backend != BackendKind::cuda) return provenance;
+  std::vector<std::string> uuids;
+  for (const GpuInfo& gpu : record.machine.gpus) uuids.push_back(gpu.uuid);
+  std::ranges::sort(uuids);
+  provenance.board = fmt::format("{}", fmt::join(uuids, "+"));
+  return provenance;
+}
+
+std::optional<ExpectedValue> Expectation::ratio(const std::string& from,
+                                                const std::string& to) const {
+  std::vector<BoardFigure> figures;
+  for (const BoardExpectation& board : boards) {
+    for (const BoardRatio& ratio : board.ratios) {
+      if (ratio.from == from && ratio.to == to) figures.push_back(ratio.speedup);
+    }
+  }
+  return expect(figures);
+}
+
+std::optional<ExpectedValue> Expectation::time_ns(const std::string& side) const {
+  std::vector<BoardFigure> figures;
+  for (const BoardExpectation& board : boards) {
+    const auto time = board.times_ns.find(side);
+    if (time != board.times_ns.end()) figures.push_back(time->second);
+  }
+  return expect(figures);
+}
 
 Expected<Expectations> Expectations::load(const std::string& folder,
                                           const std::string& machine_key) {
@@ -72,10 +126,15 @@ Expected<Expectations> Expectations::load(const std::string& folder,
   if (!text) return text.error();
   try {
     const json document = json::parse(*text);
-    for (const auto& [key, entry] : document.at("expectations").items()) {
-      result.entries_[key] = expectation_from(entry);
+    const int version = small_at(document, "schema_version", 1);
+    if (version < 1 || version > kExpectationsVersion) {
+      return Error{fmt::format("{} has version {}, this binary reads 1 to {}", path, version,
+                               kExpectationsVersion)};
     }
-  } catch (const json::exception& error) {
+    for (const auto& [key, entry] : document.at("expectations").items()) {
+      result.entries_[key] = expectation_from_json(entry, version);
+    }
+  } catch (const std::exception& error) {
     return Error{fmt::format("{} is not a file of expectations: {}", path, error.what())};
   }
   return result;
@@ -87,62 +146,56 @@ const Expectation* Expectations::find(const Result& result) const {
   return &found->second;
 }
 
-void Expectations::record(const Result& result, const std::string& run_id,
-                          const std::string& commit, std::int64_t now) {
-  if (!result.sweep_key.empty() || !result.speedup) return;
+bool Expectations::record(const Result& result, const Provenance& provenance, OtherBoards others) {
+  if (!result.sweep_key.empty() || !result.measured()) return false;
+  if (!(result.headline().speedup.value > 0)) return false;
   if (result.status != Status::passed && result.status != Status::no_gain &&
       result.status != Status::regressed) {
-    return;
+    return false;
   }
-  Expectation expectation{.ratio = expect(*result.speedup),
-                          .status = name_of(result.status),
-                          .knobs = result.knobs,
-                          .run_id = run_id,
-                          .commit = commit,
-                          .recorded_at = now};
+  BoardExpectation board{
+      .provenance = provenance, .status = name_of(result.status), .ratios = {}, .times_ns = {}};
+  for (const ComparisonResult& comparison : result.comparisons) {
+    if (!(comparison.speedup.value > 0)) continue;
+    board.ratios.push_back(
+        {.from = comparison.from, .to = comparison.to, .speedup = figure_of(comparison.speedup)});
+  }
   if (result.backend == BackendKind::cuda) {
-    expectation.baseline_ns = expect(result.baseline->ns);
-    expectation.optimized_ns = expect(result.optimized->ns);
+    for (const SideResult& side : result.sides) board.times_ns[side.name] = figure_of(side.ns);
   }
-  entries_[key_of(result)] = std::move(expectation);
+  Expectation& expectation = entries_[key_of(result)];
+  if (others == OtherBoards::drop || expectation.knobs != result.knobs) expectation.boards.clear();
+  std::erase_if(expectation.boards, [&](const BoardExpectation& known) {
+    const std::string& name = known.provenance.board;
+    return name.empty() || name == provenance.board;
+  });
+  expectation.knobs = result.knobs;
+  expectation.boards.push_back(std::move(board));
+  return true;
 }
 
 Expected<void> Expectations::save(const std::string& folder) const {
   json entries = json::object();
   for (const auto& [key, entry] : entries_) entries[key] = to_json(entry);
-  const json document = {
-      {"machine", machine_key_}, {"schema_version", 1}, {"expectations", entries}};
+  const json document = {{"machine", machine_key_},
+                         {"schema_version", kExpectationsVersion},
+                         {"expectations", entries}};
   if (const auto made = make_folders(folder); !made) return made;
-  return atomic_write_file(path_of(folder, machine_key_), document.dump(2) + "\n");
+  return atomic_write_file(path_of(folder, machine_key_), document.dump(1) + "\n");
 }
 
 Comparison compare_with(const Expectation& expectation, const Result& result) {
   using Verdict = Comparison::Verdict;
-  if (!result.speedup) return {};
-  const auto [median, tolerance] = expectation.ratio;
-  if (result.speedup->hi < median * (1 - tolerance)) {
-    return {Verdict::regressed,
-            fmt::format("speedup {:.3f} [{:.3f}, {:.3f}] fell below the expected {:.3f} (−{:.0f}%) "
-                        "of run {}",
-                        result.speedup->median, result.speedup->lo, result.speedup->hi, median,
-                        tolerance * 100, expectation.run_id)};
+  if (!result.measured()) return {};
+  if (std::string reason = fell_behind(expectation, result); !reason.empty()) {
+    return {Verdict::regressed, std::move(reason)};
   }
-  const auto slower = [&](const char* side, const std::optional<ExpectedValue>& expected,
-                          const Estimate& now) -> std::string {
-    if (!expected || now.lo <= expected->median * (1 + expected->tolerance)) return "";
-    return fmt::format("{} takes {:.1f} µs, expected {:.1f} µs (+{:.0f}%) of run {}", side,
-                       now.median / 1e3, expected->median / 1e3, expected->tolerance * 100,
-                       expectation.run_id);
-  };
-  for (const std::string& reason :
-       {slower("optimized", expectation.optimized_ns, result.optimized->ns),
-        slower("baseline", expectation.baseline_ns, result.baseline->ns)}) {
-    if (!reason.empty()) return {Verdict::regressed, reason};
-  }
-  if (result.speedup->lo > median * (1 + tolerance)) {
+  const ComparisonResult& headline = result.headline();
+  const auto expected = expectation.ratio(headline.from, headline.to);
+  if (expected && headline.speedup.lo > expected->value * (1 + expected->tolerance)) {
     return {Verdict::better, fmt::format("speedup {:.3f} is above the expected {:.3f}; record it "
                                          "with --update-expectations",
-                                         result.speedup->median, median)};
+                                         headline.speedup.value, expected->value)};
   }
   return {Verdict::as_expected, ""};
 }

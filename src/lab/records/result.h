@@ -23,8 +23,8 @@ std::optional<Status> status_from(const std::string& name);
 bool is_failure(Status status);
 
 struct SideResult {
-  std::string name;   // "baseline", "optimized", a rung's name, a library's
-  std::string role;   // baseline, optimized, rung, yardstick
+  std::string name;    // "baseline", "optimized", a rung's name, a library's
+  std::string role;    // baseline, optimized, rung, yardstick
   stats::Interval ns;  // time of one run
   double spread = 0;   // interquartile range over median
   std::int64_t samples = 0;
@@ -40,10 +40,10 @@ struct MetricResult {
 };
 
 struct VerificationResult {
-  double max_error = 0;     // largest error relative to magnitude, of any check of any side
-  double bound = 0;         // what was allowed there
-  std::int64_t checks = 0;  // outputs compared with the reference
-  std::int64_t timed_checks = 0;  // of these, outputs of timed samples
+  double max_error = 0;             // largest error relative to magnitude, of any check of any side
+  double bound = 0;                 // what was allowed there
+  std::int64_t checks = 0;          // outputs compared with the reference
+  std::int64_t timed_checks = 0;    // of these, outputs of timed samples
   double recomputed_percent = 100;  // of the elements compared one by one with the reference
   double seen_percent = 100;        // of the elements that some check saw, sums over all included
 };
@@ -126,7 +126,14 @@ struct Result {
   const SideResult& best() const { return side(headline().to); }
   /// Samples of all sides.
   std::int64_t samples() const;
+  /// "n=1024" for one value of a sweep, empty without one.
+  std::string sweep() const;
 };
+
+/// What a passed result leaves open about its cause: "mechanism not witnessed: run with --profile
+/// minimal". Of a ladder, each step that gained is asked for its witness. Empty where all were
+/// seen to move, and for other statuses.
+std::string unwitnessed(const Result& result);
 
 nlohmann::json to_json(const Result& result);
 /// Reads version 2, and version 1 with its two sides. `version` is the file's.

@@ -70,7 +70,7 @@ json machine_to_json(const MachineInfo& machine) {
 }
 
 MachineInfo machine_from_json(const json& machine) {
-  MachineInfo out{.cpu = cpu_from_json(machine.value("cpu", json::object())),
+  MachineInfo out{.cpu = cpu_from_json(object_at(machine, "cpu")),
                   .no_gpu_reason = string_at(machine, "no_gpu_reason"),
                   .kernel = string_at(machine, "kernel"),
                   .os = string_at(machine, "os"),
@@ -102,7 +102,8 @@ BuildInfo build_from_json(const json& build) {
 }
 
 Error misfit(const std::string& what) {
-  return {.message = "not a results file of this version: " + what, .kind = ErrorKind::wrong_use};
+  return {.message = "not a results file that this binary reads: " + what,
+          .kind = ErrorKind::wrong_use};
 }
 
 }  // namespace
@@ -133,8 +134,8 @@ Expected<RunRecord> run_record_from_json(const json& json) {
   bool in_results = false;
   try {
     const int version = json.at("schema_version").get<int>();
-    if (version != kResultSchemaVersion) {
-      return misfit("schema_version is " + std::to_string(version) + ", this binary reads " +
+    if (version < 1 || version > kResultSchemaVersion) {
+      return misfit("schema_version is " + std::to_string(version) + ", this binary reads 1 to " +
                     std::to_string(kResultSchemaVersion));
     }
     RunRecord record{.run_id = json.at("run_id").get<std::string>(),
@@ -151,7 +152,7 @@ Expected<RunRecord> run_record_from_json(const json& json) {
     }
     in_results = true;
     for (const auto& result : json.at("results")) {
-      record.results.push_back(result_from_json(result));
+      record.results.push_back(result_from_json(result, version));
       ++num_read;
     }
     return record;

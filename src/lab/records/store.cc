@@ -3,19 +3,52 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <functional>
+#include <limits>
 
 namespace gauntlet::lab::inline records {
 namespace {
 
+// Kept in SQLite's user_version; stores of version 1 have 0 there.
+constexpr std::int64_t kStoreVersion = 2;
+
 constexpr const char* kSchema = R"(
-create table if not exists runs(
+create table runs(
   run_id text primary key, started_at integer, machine text, commit_id text, command_line text);
-create table if not exists results(
-  run_id text references runs(run_id) on delete cascade, id text, backend text, sweep text,
-  status text, speedup real, speedup_lo real, speedup_hi real, baseline_ns real, optimized_ns real);
-create index if not exists results_by_id on results(id, backend);
+create table results(
+  result_id integer primary key, run_id text references runs(run_id) on delete cascade, id text,
+  backend text, sweep text, status text);
+create index results_by_id on results(id, backend);
+create index results_by_run on results(run_id);
+create table sides(
+  result_id integer references results(result_id) on delete cascade, position integer, name text,
+  role text, ns real, ns_lo real, ns_hi real, primary key(result_id, position));
+create table comparisons(
+  result_id integer references results(result_id) on delete cascade, position integer,
+  from_side text, to_side text, kind text, headline integer, verdict text,
+  speedup real, speedup_lo real, speedup_hi real, primary key(result_id, position));
+)";
+
+// Version 1 had one table of results, each with the speedup of one pair, 0 where there was none and
+// null where it was not finite.
+constexpr const char* kSetVersion1Aside = R"(
+drop index if exists results_by_id;
+alter table runs rename to runs_v1;
+alter table results rename to results_v1;
+)";
+constexpr const char* kTakeVersion1 = R"(
+insert into runs select run_id, started_at, machine, commit_id, command_line from runs_v1;
+insert into results select rowid, run_id, id, backend, sweep, status from results_v1;
+insert into sides select rowid, 0, 'baseline', 'baseline', baseline_ns, null, null
+  from results_v1 where speedup is null or speedup > 0;
+insert into sides select rowid, 1, 'optimized', 'optimized', optimized_ns, null, null
+  from results_v1 where speedup is null or speedup > 0;
+insert into comparisons select rowid, 0, 'baseline', 'optimized', 'pair', 1,
+  case when speedup_lo > 1.02 then 'gain' when speedup_hi < 1 then 'loss' else 'no_gain' end,
+  speedup, speedup_lo, speedup_hi from results_v1 where speedup is null or speedup > 0;
+drop table results_v1;
+drop table runs_v1;
 )";
 
 }  // namespace
@@ -68,7 +101,12 @@ class Statement {
     return value ? value : "";
   }
   std::int64_t integer(int column) { return sqlite3_column_int64(statement_, column); }
-  double number(int column) { return sqlite3_column_double(statement_, column); }
+  /// SQLite keeps a number that is not finite as null.
+  double number(int column) {
+    return sqlite3_column_type(statement_, column) == SQLITE_NULL
+               ? std::numeric_limits<double>::quiet_NaN()
+               : sqlite3_column_double(statement_, column);
+  }
 
  private:
   sqlite3_stmt* statement_ = nullptr;
@@ -76,7 +114,81 @@ class Statement {
   int bound_ = 0;
 };
 
+bool run_all(sqlite3* db, const char* sql) {
+  return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+std::int64_t version_of(sqlite3* db) {
+  std::int64_t version = -1;
+  Statement(db, "pragma user_version").run([&](Statement& row) { version = row.integer(0); });
+  return version;
+}
+
+bool has_version_1(sqlite3* db) {
+  bool found = false;
+  Statement(db, "select 1 from sqlite_master where type = 'table' and name = 'results'")
+      .run([&](Statement&) { found = true; });
+  return found;
+}
+
+/// Makes the tables, and takes over those of version 1 where there are any, as one transaction.
+bool bring_up_to_date(sqlite3* db) {
+  if (!run_all(db, "begin immediate")) return false;
+  bool ok = true;
+  if (version_of(db) == 0) {  // another process may have been faster
+    const bool old = has_version_1(db);
+    ok = (!old || run_all(db, kSetVersion1Aside)) && run_all(db, kSchema) &&
+         (!old || run_all(db, kTakeVersion1)) &&
+         run_all(db, fmt::format("pragma user_version = {}", kStoreVersion).c_str());
+  }
+  return ok && run_all(db, "commit");
+}
+
+bool insert_result(sqlite3* db, const std::string& run_id, const Result& result) {
+  bool ok = Statement(db, "insert into results values(null,?,?,?,?,?)")
+                .bind(run_id)
+                .bind(result.id)
+                .bind(std::string(name_of(result.backend)))
+                .bind(result.sweep())
+                .bind(std::string(name_of(result.status)))
+                .run();
+  const std::int64_t result_id = sqlite3_last_insert_rowid(db);
+  std::int64_t position = 0;
+  for (const SideResult& side : result.sides) {
+    ok = ok && Statement(db, "insert into sides values(?,?,?,?,?,?,?)")
+                   .bind(result_id)
+                   .bind(position++)
+                   .bind(side.name)
+                   .bind(side.role)
+                   .bind(side.ns.value)
+                   .bind(side.ns.lo)
+                   .bind(side.ns.hi)
+                   .run();
+  }
+  position = 0;
+  for (const ComparisonResult& comparison : result.comparisons) {
+    ok = ok && Statement(db, "insert into comparisons values(?,?,?,?,?,?,?,?,?,?)")
+                   .bind(result_id)
+                   .bind(position++)
+                   .bind(comparison.from)
+                   .bind(comparison.to)
+                   .bind(comparison.kind)
+                   .bind(std::int64_t{&comparison == &result.headline()})
+                   .bind(std::string(stats::name_of(comparison.verdict)))
+                   .bind(comparison.speedup.value)
+                   .bind(comparison.speedup.lo)
+                   .bind(comparison.speedup.hi)
+                   .run();
+  }
+  return ok;
+}
+
 }  // namespace
+
+const StoredComparison* StoredResult::headline() const {
+  const auto found = std::ranges::find_if(comparisons, &StoredComparison::headline);
+  return found == comparisons.end() ? nullptr : &*found;
+}
 
 Expected<RunStore> RunStore::open(const std::string& artifacts_folder) {
   auto database = std::make_shared<Database>();
@@ -84,11 +196,20 @@ Expected<RunStore> RunStore::open(const std::string& artifacts_folder) {
   if (sqlite3_open(database->path.c_str(), &database->handle) != SQLITE_OK) {
     return database->error();
   }
-  sqlite3_busy_timeout(database->handle, 5000);
-  if (sqlite3_exec(database->handle, "pragma foreign_keys=on", nullptr, nullptr, nullptr) !=
-          SQLITE_OK ||
-      sqlite3_exec(database->handle, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return database->error();
+  sqlite3* db = database->handle;
+  sqlite3_busy_timeout(db, 5000);
+  if (!run_all(db, "pragma foreign_keys=on")) return database->error();
+  const std::int64_t version = version_of(db);
+  if (version > kStoreVersion) {
+    return Error{
+        fmt::format("the run store {} has version {}, this binary knows {}: use the newer "
+                    "gauntlet that made it, or another --artifacts-dir",
+                    database->path, version, kStoreVersion)};
+  }
+  if (version != kStoreVersion && !bring_up_to_date(db)) {
+    const Error error = database->error();
+    run_all(db, "rollback");
+    return error;
   }
   return RunStore(std::move(database));
 }
@@ -105,25 +226,7 @@ Expected<void> RunStore::put(const RunRecord& record) {
            .bind(record.build.commit)
            .bind(record.command_line)
            .run();
-  for (const Result& result : record.results) {
-    const Estimate speedup = result.speedup.value_or(Estimate{});
-    std::string sweep;
-    if (!result.sweep_key.empty()) {
-      sweep = fmt::format("{}={}", result.sweep_key, result.knobs.at(result.sweep_key));
-    }
-    ok = ok && Statement(db, "insert into results values(?,?,?,?,?,?,?,?,?,?)")
-                   .bind(record.run_id)
-                   .bind(result.id)
-                   .bind(std::string(name_of(result.backend)))
-                   .bind(sweep)
-                   .bind(std::string(name_of(result.status)))
-                   .bind(speedup.median)
-                   .bind(speedup.lo)
-                   .bind(speedup.hi)
-                   .bind(result.baseline ? result.baseline->ns.median : 0.0)
-                   .bind(result.optimized ? result.optimized->ns.median : 0.0)
-                   .run();
-  }
+  for (const Result& result : record.results) ok = ok && insert_result(db, record.run_id, result);
   ok = ok && Statement(db, "commit").run();
   if (ok) return {};
   const Error error = database_->error();
@@ -157,25 +260,42 @@ Expected<std::vector<StoredRun>> RunStore::runs(int limit) const {
 Expected<std::vector<StoredResult>> RunStore::history(const std::string& id_glob,
                                                       const std::string& backend, int limit) const {
   std::vector<StoredResult> results;
+  std::int64_t last_id = -1;
   const bool ok =
       Statement(database_->handle,
-                "select r.run_id, started_at, commit_id, id, backend, status, speedup, speedup_lo,"
-                " speedup_hi, baseline_ns, optimized_ns from results r join runs using(run_id)"
-                " where id glob ?1 and (?2 = '' or backend = ?2) and sweep = ''"
-                " order by id, backend, started_at desc, r.run_id desc limit ?3")
+                "with chosen as (select result_id, run_id, started_at, commit_id, id, backend,"
+                "  status from results join runs using(run_id)"
+                "  where id glob ?1 and (?2 = '' or backend = ?2) and sweep = ''"
+                "  order by id, backend, started_at desc, run_id desc limit ?3)"
+                " select r.result_id, run_id, started_at, commit_id, id, backend, status,"
+                " from_side, to_side, kind, verdict, headline, speedup, speedup_lo, speedup_hi,"
+                " (select ns from sides s where s.result_id = r.result_id and name = from_side),"
+                " (select ns from sides s where s.result_id = r.result_id and name = to_side)"
+                " from chosen r left join comparisons c on c.result_id = r.result_id"
+                " order by id, backend, started_at desc, run_id desc, r.result_id, position")
           .bind(id_glob)
           .bind(backend)
           .bind(std::int64_t{limit})
           .run([&](Statement& row) {
-            results.push_back({.run_id = row.text(0),
-                               .started_at = row.integer(1),
-                               .commit = row.text(2),
-                               .id = row.text(3),
-                               .backend = row.text(4),
-                               .status = row.text(5),
-                               .speedup = {row.number(6), row.number(7), row.number(8)},
-                               .baseline_ns = row.number(9),
-                               .optimized_ns = row.number(10)});
+            if (row.integer(0) != last_id) {
+              last_id = row.integer(0);
+              results.push_back({.run_id = row.text(1),
+                                 .started_at = row.integer(2),
+                                 .commit = row.text(3),
+                                 .id = row.text(4),
+                                 .backend = row.text(5),
+                                 .status = row.text(6)});
+            }
+            if (row.text(9).empty()) return;
+            results.back().comparisons.push_back(
+                {.from = row.text(7),
+                 .to = row.text(8),
+                 .kind = row.text(9),
+                 .verdict = row.text(10),
+                 .headline = row.integer(11) != 0,
+                 .speedup = {row.number(12), row.number(13), row.number(14)},
+                 .from_ns = row.number(15),
+                 .to_ns = row.number(16)});
           });
   if (!ok) return database_->error();
   return results;

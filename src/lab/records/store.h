@@ -20,6 +20,17 @@ struct StoredRun {
   int failures = 0;
 };
 
+struct StoredComparison {
+  std::string from;
+  std::string to;
+  std::string kind;  // pair, step, total, yardstick
+  std::string verdict;
+  bool headline = false;
+  stats::Interval speedup;
+  double from_ns = 0;
+  double to_ns = 0;
+};
+
 struct StoredResult {
   std::string run_id;
   std::int64_t started_at = 0;
@@ -27,20 +38,24 @@ struct StoredResult {
   std::string id;
   std::string backend;
   std::string status;
-  Estimate speedup;
-  double baseline_ns = 0;
-  double optimized_ns = 0;
+  std::vector<StoredComparison> comparisons;  // empty when nothing was measured
+
+  /// Null when nothing was measured.
+  const StoredComparison* headline() const;
 };
 
 class RunStore {
  public:
+  /// A store of an earlier version is brought up to date in place; one of a later version is
+  /// refused.
   static Expected<RunStore> open(const std::string& artifacts_folder);
 
   /// Inserts or replaces a run with all of its results.
   Expected<void> put(const RunRecord& record);
   /// Newest first.
   Expected<std::vector<StoredRun>> runs(int limit) const;
-  /// Results of a target over all runs, newest first; patterns as SQL GLOB over ids.
+  /// Results of targets over all runs, newest first, `limit` of them; patterns as SQL GLOB over
+  /// ids.
   Expected<std::vector<StoredResult>> history(const std::string& id_glob,
                                               const std::string& backend, int limit) const;
 

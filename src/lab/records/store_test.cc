@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <cmath>
 
 #include "core/fake_tree.h"
+#include "lab/records/fake_results.h"
 
 namespace gauntlet::lab::inline records {
 namespace {
@@ -13,11 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 Result result_of(const std::string& id, double speedup, Status status = Status::passed) {
-  return {.id = id,
-          .status = status,
-          .speedup = Estimate{.median = speedup, .lo = speedup - 0.1, .hi = speedup + 0.1},
-          .baseline = SideResult{.ns = {.median = 100 * speedup}},
-          .optimized = SideResult{.ns = {.median = 100}}};
+  return pair_result(id, {speedup, speedup - 0.1, speedup + 0.1}, status);
 }
 
 RunRecord run_of(const std::string& run_id, std::int64_t started_at, std::vector<Result> results) {
@@ -75,11 +73,38 @@ TEST_F(RunStoreTest, keeps_what_a_run_found) {
   const StoredResult row = store_.history("ch07:a", "", 10)->at(0);
   EXPECT_EQ(row.status, "passed");
   EXPECT_EQ(row.commit, "abc-r1");
-  EXPECT_EQ(row.speedup.median, 2);
-  EXPECT_EQ(row.speedup.lo, 1.9);
-  EXPECT_EQ(row.speedup.hi, 2.1);
-  EXPECT_EQ(row.baseline_ns, 200);
-  EXPECT_EQ(row.optimized_ns, 100);
+  ASSERT_EQ(row.comparisons.size(), 1u);
+  const StoredComparison* headline = row.headline();
+  ASSERT_NE(headline, nullptr);
+  EXPECT_EQ(headline->kind, "pair");
+  EXPECT_EQ(headline->from, "baseline");
+  EXPECT_EQ(headline->to, "optimized");
+  EXPECT_EQ(headline->verdict, "gain");
+  EXPECT_EQ(headline->speedup.value, 2);
+  EXPECT_EQ(headline->speedup.lo, 1.9);
+  EXPECT_EQ(headline->speedup.hi, 2.1);
+  EXPECT_EQ(headline->from_ns, 200);
+  EXPECT_EQ(headline->to_ns, 100);
+  EXPECT_EQ(store_.history("ch07:c", "", 10)->at(0).headline(), nullptr);
+}
+
+TEST_F(RunStoreTest, keeps_every_comparison_of_a_ladder_in_order) {
+  put(run_of("r1", 1000, {ladder_result("labs:gemm"), result_of("ch07:a", 2)}));
+  put(run_of("r2", 2000, {ladder_result("labs:gemm")}));
+  const auto rows = *store_.history("labs:*", "", 10);
+  ASSERT_EQ(rows.size(), 2u) << "the limit counts results, not comparisons";
+  EXPECT_EQ(rows[0].run_id, "r2");
+  std::vector<std::string> compared;
+  for (const StoredComparison& c : rows[1].comparisons) {
+    compared.push_back(c.kind + " " + c.from + " " + c.to);
+  }
+  EXPECT_EQ(compared, (Rows{"step naive tiled", "step tiled async", "total naive async",
+                            "yardstick library async"}));
+  EXPECT_EQ(rows[1].headline()->kind, "total");
+  EXPECT_EQ(rows[1].headline()->from_ns, 1200);
+  EXPECT_EQ(rows[1].comparisons[3].from_ns, 150);
+  EXPECT_EQ(rows[1].comparisons[3].verdict, "loss");
+  EXPECT_EQ(store_.history("labs:*", "", 1)->at(0).comparisons.size(), 4u);
 }
 
 TEST_F(RunStoreTest, counts_as_failures_what_makes_a_run_fail) {
@@ -100,7 +125,7 @@ TEST_F(RunStoreTest, replaces_a_run_that_is_put_again) {
   EXPECT_EQ(store_.runs(10)->size(), 1u);
   EXPECT_EQ(store_.runs(10)->at(0).targets, 1);
   ASSERT_EQ(history("*"), (Rows{"r1 ch07:a cpu"}));
-  EXPECT_EQ(store_.history("ch07:a", "", 1)->at(0).speedup.median, 4);
+  EXPECT_EQ(store_.history("ch07:a", "", 1)->at(0).headline()->speedup.value, 4);
 }
 
 TEST_F(RunStoreTest, gives_the_newest_first) {
@@ -152,7 +177,105 @@ TEST_F(RunStoreTest, is_still_there_when_opened_again) {
 
 TEST_F(RunStoreTest, keeps_numbers_that_are_not_finite_from_spoiling_a_run) {
   put(run_of("r1", 1, {result_of("ch07:a", std::nan(""))}));
-  EXPECT_EQ(history("ch07:a").size(), 1u);
+  ASSERT_EQ(history("ch07:a").size(), 1u);
+  const StoredResult row = store_.history("ch07:a", "", 1)->at(0);
+  EXPECT_TRUE(std::isnan(row.headline()->speedup.value));
+}
+
+/// A store as version 1 made it: its own schema, and rows as it wrote them.
+void write_store_v1(const FakeTree& folder) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((folder.root() / "runs.db").c_str(), &db), SQLITE_OK);
+  const char* sql = R"(
+create table if not exists runs(
+  run_id text primary key, started_at integer, machine text, commit_id text, command_line text);
+create table if not exists results(
+  run_id text references runs(run_id) on delete cascade, id text, backend text, sweep text,
+  status text, speedup real, speedup_lo real, speedup_hi real, baseline_ns real, optimized_ns real);
+create index if not exists results_by_id on results(id, backend);
+insert into runs values('r1', 1000, 'nvidia-h200', 'abc', 'gauntlet run --targets ch07');
+insert into runs values('r2', 2000, 'nvidia-h200', 'def', 'gauntlet run');
+insert into results values('r1','ch07:a','cuda','','passed',2,1.9,2.1,200,100);
+insert into results values('r1','ch07:b','cpu','','no_gain',1.01,0.9,1.1,101,100);
+insert into results values('r1','ch07:c','cuda','','skipped',0,0,0,0,0);
+insert into results values('r2','ch07:a','cuda','','regressed',0.5,0.4,0.6,50,100);
+insert into results values('r2','ch07:a','cuda','n=64','passed',3,2.9,3.1,300,100);
+insert into results values('r2','ch07:d','cuda','','passed',null,null,null,null,100);
+)";
+  char* error = nullptr;
+  ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, &error), SQLITE_OK) << error;
+  sqlite3_close(db);
+}
+
+/// The number that a query gives.
+int number_of(const FakeTree& folder, const std::string& sql) {
+  sqlite3* db = nullptr;
+  EXPECT_EQ(sqlite3_open((folder.root() / "runs.db").c_str(), &db), SQLITE_OK);
+  int value = -1;
+  const auto read = [](void* out, int, char** text, char**) {
+    *static_cast<int*>(out) = std::stoi(text[0]);
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(db, sql.c_str(), read, &value, nullptr), SQLITE_OK) << sql;
+  sqlite3_close(db);
+  return value;
+}
+
+TEST(RunStoreOpen, brings_a_store_of_version_1_up_to_date_without_losing_a_row) {
+  FakeTree folder;
+  write_store_v1(folder);
+  for (int time = 0; time < 2; ++time) {  // once to bring it up to date, once as it is then
+    auto store = RunStore::open(folder.root().string());
+    ASSERT_TRUE(store) << store.error().message;
+    EXPECT_EQ(number_of(folder, "select count(*) from runs"), 2);
+    EXPECT_EQ(number_of(folder, "select count(*) from results"), 6);
+    EXPECT_EQ(number_of(folder, "select count(*) from comparisons"), 5) << "all but the skipped";
+    EXPECT_EQ(number_of(folder, "select count(*) from sides"), 10);
+    EXPECT_EQ(number_of(folder, "select count(*) from results where sweep = 'n=64'"), 1);
+    const auto runs = *store->runs(10);
+    ASSERT_EQ(runs.size(), 2u);
+    EXPECT_EQ(runs[0].run_id, "r2");
+    EXPECT_EQ(runs[0].targets, 3);
+    EXPECT_EQ(runs[0].failures, 1);
+    EXPECT_EQ(runs[1].command_line, "gauntlet run --targets ch07");
+    const auto rows = *store->history("*", "", 100);
+    ASSERT_EQ(rows.size(), 5u);
+    EXPECT_EQ(rows[0].id, "ch07:a");
+    EXPECT_EQ(rows[0].run_id, "r2");
+    EXPECT_EQ(rows[0].headline()->verdict, "loss");
+    EXPECT_EQ(rows[1].commit, "abc");
+    EXPECT_EQ(rows[1].headline()->kind, "pair");
+    EXPECT_EQ(rows[1].headline()->speedup.lo, 1.9);
+    EXPECT_EQ(rows[1].headline()->from_ns, 200);
+    EXPECT_EQ(rows[1].headline()->to_ns, 100);
+    EXPECT_EQ(rows[2].headline()->verdict, "no_gain");
+    EXPECT_EQ(rows[3].headline(), nullptr);
+    EXPECT_TRUE(std::isnan(rows[4].headline()->speedup.value));
+  }
+}
+
+TEST(RunStoreOpen, keeps_working_after_it_was_brought_up_to_date) {
+  FakeTree folder;
+  write_store_v1(folder);
+  auto store = RunStore::open(folder.root().string());
+  ASSERT_TRUE(store);
+  ASSERT_TRUE(store->put(run_of("r1", 1000, {ladder_result("labs:gemm")})));
+  EXPECT_EQ(store->runs(10)->at(1).targets, 1) << "the run's old results are replaced";
+  EXPECT_EQ(number_of(folder,
+                      "select count(*) from comparisons where result_id not in"
+                      " (select result_id from results)"),
+            0);
+  EXPECT_EQ(store->history("labs:gemm", "", 1)->at(0).comparisons.size(), 4u);
+}
+
+TEST(RunStoreOpen, refuses_a_store_of_a_later_version) {
+  FakeTree folder;
+  ASSERT_TRUE(RunStore::open(folder.root().string()));
+  EXPECT_EQ(number_of(folder, "pragma user_version"), 2);
+  number_of(folder, "pragma user_version = 3; select 1");
+  const auto later = RunStore::open(folder.root().string());
+  ASSERT_FALSE(later);
+  EXPECT_THAT(later.error().message, HasSubstr("has version 3, this binary knows 2"));
 }
 
 TEST(RunStoreOpen, says_where_it_failed) {

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lab/run/gates.h"
+#include "lab/run/metrics.h"
+#include "stats/median.h"
+
 namespace gauntlet::lab::inline run {
 namespace {
 
@@ -25,33 +29,66 @@ const char* name_of(Goal goal) {
 // A goal other than speed may not be bought with more than this much time.
 constexpr double kSpeedGivenUp = 0.95;
 
-SideResult side_result(const std::vector<ProcessBlocks>& processes, SideIndex side,
-                       const Cost& cost) {
-  SideResult result;
+SideResult side_result(const SideSource& source, std::size_t side,
+                       const std::vector<stats::ProcessBlocks>& processes, const Cost& cost) {
   std::vector<double> samples;
-  const auto pick = [side](const Block& b) -> const double* {
-    return side == kBaseline ? b.baseline_ns : b.optimized_ns;
-  };
-  for (const ProcessBlocks& blocks : processes) {
-    for (const Block& block : blocks) {
-      samples.push_back(pick(block)[0]);
-      samples.push_back(pick(block)[1]);
+  for (const stats::ProcessBlocks& blocks : processes) {
+    for (const stats::Block& block : blocks) {
+      samples.insert(samples.end(), block.ns[side].begin(), block.ns[side].end());
     }
   }
+  SideResult result{.name = source.name, .role = author::name_of(source.role)};
   result.ns =
-      estimate(processes, [&](const Block& b) { return (pick(b)[0] + pick(b)[1]) / 2; }, 17);
-  result.spread = spread(samples);
+      stats::estimate(processes, [side](const stats::Block& b) { return b.mean(side); });
+  result.spread = stats::spread(samples);
   result.samples = static_cast<std::int64_t>(samples.size());
-  result.gb_per_s = (cost.read_bytes + cost.write_bytes) / result.ns.median;
-  result.gflop_per_s = cost.flops / result.ns.median;
+  result.gb_per_s = (cost.read_bytes + cost.write_bytes) / result.ns.value;
+  result.gflop_per_s = cost.flops / result.ns.value;
   return result;
 }
 
-WitnessResult judge_witness(const Witness& witness, const Evidence& evidence) {
-  WitnessResult result{.name = witness.name, .meaning = witness.meaning};
-  result.source = witness.source == Witness::Source::counter ? "counter"
-                  : witness.source == Witness::Source::fact  ? "fact"
-                                                             : "none";
+using Numbers = std::map<std::string, double>;
+
+/// Where the witness's numbers are, by side; an empty string or why there are none.
+std::string find_numbers(const Witness& witness, const Evidence& evidence, std::size_t side,
+                         const Numbers*& numbers) {
+  switch (witness.source) {
+    case Witness::Source::fact:
+      numbers = &evidence.processes.front().sides[side].facts;
+      return "";
+    case Witness::Source::outcome:
+      numbers = &evidence.processes.front().sides[side].outcomes;
+      return "";
+    case Witness::Source::counter:
+      if (!evidence.profile) return "run with --profile minimal";
+      if (!evidence.profile->why_not.empty()) return evidence.profile->why_not;
+      numbers = &evidence.profile->sides[side].counters;
+      return "";
+    case Witness::Source::none:
+      break;
+  }
+  return witness.meaning;
+}
+
+const char* name_of(Witness::Source source) {
+  switch (source) {
+    case Witness::Source::counter:
+      return "counter";
+    case Witness::Source::fact:
+      return "fact";
+    case Witness::Source::outcome:
+      return "outcome";
+    case Witness::Source::none:
+      break;
+  }
+  return "none";
+}
+
+WitnessResult judge_witness(const Witness& witness, const SidePair& sides, const Target& target,
+                            BackendKind backend, const Evidence& evidence) {
+  WitnessResult result{.name = witness.name,
+                       .meaning = witness.meaning,
+                       .source = name_of(witness.source)};
   if (witness.source == Witness::Source::none) {
     result.why_not = witness.meaning;
     return result;
@@ -59,129 +96,147 @@ WitnessResult judge_witness(const Witness& witness, const Evidence& evidence) {
   const bool falls = witness.moves == Witness::Moves::falls;
   result.expected =
       fmt::format("{} by at least {:.3g}x", falls ? "falls" : "rises", witness.factor);
-  const std::map<std::string, double>* values[2] = {nullptr, nullptr};
-  if (witness.source == Witness::Source::fact) {
-    for (int side : {0, 1}) values[side] = &evidence.processes.front().facts[side];
-  } else if (!evidence.profile) {
-    result.why_not = "run with --profile minimal";
-    return result;
-  } else if (!evidence.profile->why_not.empty()) {
-    result.why_not = evidence.profile->why_not;
-    return result;
-  } else {
-    for (int side : {0, 1}) values[side] = &evidence.profile->counters[side];
-  }
-  for (int side : {0, 1}) {
-    const auto found = values[side]->find(witness.name);
-    if (found == values[side]->end()) {
-      result.why_not = fmt::format("the {} side did not report {}", side_name(side), witness.name);
+  for (const std::size_t side : {sides.from, sides.to}) {
+    const Numbers* numbers = nullptr;
+    result.why_not = find_numbers(witness, evidence, side, numbers);
+    if (!result.why_not.empty()) return result;
+    const auto found = numbers->find(witness.name);
+    if (found == numbers->end() || std::isnan(found->second)) {
+      result.why_not = fmt::format("the {} side did not report {}",
+                                   target.sides(backend)[side].name, witness.name);
       return result;
     }
-    (side == kBaseline ? result.baseline : result.optimized) = found->second;
+    (side == sides.from ? result.before : result.after) = found->second;
   }
   result.collected = true;
-  const double high = falls ? result.baseline : result.optimized;
-  const double low = falls ? result.optimized : result.baseline;
+  const double high = falls ? result.before : result.after;
+  const double low = falls ? result.after : result.before;
   // Falling to zero is a move of any factor.
   result.moved = high > 0 && high >= witness.factor * low;
   return result;
 }
 
-void add_metrics(Result& result, const Target& target, const Knobs& knobs,
-                 const Evidence& evidence) {
-  for (const Metric& metric : target.pair.metrics) {
-    MetricResult value{.unit = metric.unit};
-    bool known = true;
-    for (int side : {0, 1}) {
-      double& slot = side == kBaseline ? value.baseline : value.optimized;
-      const SideResult& times = side == kBaseline ? *result.baseline : *result.optimized;
-      if (metric.from == Metric::From::rate) {
-        slot = metric.amount(knobs) / (times.ns.median * 1e-9);
-      } else if (metric.from == Metric::From::error) {
-        for (const Measurement& m : evidence.processes) slot = std::max(slot, m.side_error[side]);
-      } else {
-        const auto& facts = evidence.processes.front().facts[side];
-        const auto fact = facts.find(metric.name);
-        known = known && fact != facts.end();
-        if (fact != facts.end()) slot = fact->second;
-      }
-    }
-    if (known) result.metrics[metric.name] = value;
-  }
-}
-
-/// How much better the goal metric got, as a ratio above 1.
-double metric_gain(const Result& result, const Target& target) {
-  const auto metric = result.metrics.find(target.pair.goal_metric);
-  if (metric == result.metrics.end()) return 0;
-  const auto declared = std::ranges::find_if(
-      target.pair.metrics, [&](const Metric& m) { return m.name == target.pair.goal_metric; });
-  const auto [baseline, optimized, unit] = metric->second;
-  const bool lower = declared->better == Metric::Better::lower;
-  const double worse = lower ? baseline : optimized, better = lower ? optimized : baseline;
-  return better > 0 ? worse / better : (worse > 0 ? INFINITY : 1);
-}
-
-void decide(Result& result, const Target& target) {
-  const Estimate& speedup = *result.speedup;
+/// Passed or no_gain by the numbers alone.
+void decide_gain(Result& result, const Target& target, const SidePair& headline) {
+  const stats::Interval& speedup = result.headline().speedup;
   const double bar = target.pair.bar;
   result.status = Status::passed;
   if (target.pair.goal == Goal::speed) {
-    if (speedup.lo <= bar) {
+    if (!(speedup.lo > bar)) {
       result.status = Status::no_gain;
       result.reason = fmt::format("speedup {:.3f} [{:.3f}, {:.3f}] does not clear {:.2f}",
-                                  speedup.median, speedup.lo, speedup.hi, bar);
+                                  speedup.value, speedup.lo, speedup.hi, bar);
     }
-  } else {
-    const double gain = metric_gain(result, target);
-    if (gain <= bar) {
-      result.status = Status::no_gain;
-      result.reason = fmt::format("{} improves {:.3f}x, which does not clear {:.2f}",
-                                  target.pair.goal_metric, gain, bar);
-    } else if (speedup.hi < kSpeedGivenUp) {
-      result.status = Status::no_gain;
-      result.reason = fmt::format("{} improves {:.2f}x, but at {:.2f}x the speed",
-                                  target.pair.goal_metric, gain, speedup.median);
-    }
+    return;
   }
-  if (result.status == Status::passed && result.witness.collected && !result.witness.moved) {
+  const stats::Interval gain = metric_gain(result, target, headline);
+  if (!(gain.lo > bar)) {
     result.status = Status::no_gain;
-    result.reason = fmt::format(
-        "the witness did not move: {} went from {:.4g} to {:.4g}, but {} was claimed, so the "
-        "technique is not what made the difference",
-        result.witness.name, result.witness.baseline, result.witness.optimized,
-        result.witness.expected);
+    result.reason =
+        fmt::format("{} improves {:.3f}x [{:.3f}, {:.3f}], which does not clear {:.2f}",
+                    target.pair.goal_metric, gain.value, gain.lo, gain.hi, bar);
+  } else if (speedup.hi < kSpeedGivenUp) {
+    result.status = Status::no_gain;
+    result.reason = fmt::format("{} improves {:.2f}x, but at {:.2f}x the speed",
+                                target.pair.goal_metric, gain.value, speedup.value);
+  }
+}
+
+/// A gain whose mechanism did not show is not the technique's. Counters are there only when they
+/// were asked for; without, the result says that nobody looked.
+void demand_witness(Result& result, const Evidence& evidence) {
+  for (const ComparisonResult& comparison : result.comparisons) {
+    const WitnessResult& witness = comparison.witness;
+    const bool decides = comparison.kind == "pair";
+    if (witness.source.empty() || witness.source == "none") continue;
+    if (!witness.collected) {
+      const bool asked = witness.source != "counter" || evidence.profile;
+      if (!asked || !decides) {
+        result.notes.push_back(fmt::format("mechanism not witnessed{}: {}",
+                                           decides ? "" : " at " + comparison.to, witness.why_not));
+      } else if (result.status == Status::passed) {
+        result.status = Status::no_gain;
+        result.reason = fmt::format("faster, but the mechanism could not be witnessed: {}",
+                                    witness.why_not);
+      }
+    } else if (!witness.moved) {
+      const std::string what = fmt::format(
+          "the witness did not move: {} went from {:.4g} to {:.4g}, but {} was claimed, so the "
+          "technique is not what made the difference",
+          witness.name, witness.before, witness.after, witness.expected);
+      if (!decides) {
+        result.notes.push_back(fmt::format("{}: {}", comparison.to, what));
+      } else if (result.status == Status::passed) {
+        result.status = Status::no_gain;
+        result.reason = what;
+      }
+    }
   }
 }
 
 /// A CPU side that uses the pool says so by the fact "threads".
-Threads threads_of(const Evidence& evidence, SideIndex side) {
-  const auto& facts = evidence.processes.front().facts[side];
+Threads threads_of(const Evidence& evidence, std::size_t side) {
+  const auto& facts = evidence.processes.front().sides[side].facts;
   const auto threads = facts.find("threads");
   return threads != facts.end() && threads->second > 1 ? Threads::all : Threads::one;
 }
 
-// DRAM traffic below this share of the declared bytes means the cost claims bytes that caches held
-// back.
-constexpr double kMinTraffic = 0.85;
+bool refuse(Result& result, const std::string& reason) {
+  result.status = Status::wrong;
+  result.reason = reason;
+  result.sides.clear();
+  result.comparisons.clear();
+  result.metrics.clear();
+  return false;
+}
+
+bool place_sides(Result& result, const Cost& cost, const Evidence& evidence) {
+  if (!evidence.ceilings) return true;
+  for (std::size_t side = 0; side < result.sides.size(); ++side) {
+    const RooflinePoint point =
+        place(cost, result.sides[side].ns.value, *evidence.ceilings, threads_of(evidence, side));
+    result.sides[side].ceiling_percent = point.percent;
+    result.bound_by = point.bound_by;
+    result.intensity = point.intensity;
+    const Measurement& process = evidence.processes.front();
+    if (const auto why = above_ceiling(cost, result.sides[side].ns.value, process,
+                                       process.sides[side].repetitions, *evidence.ceilings)) {
+      return refuse(result, result.sides[side].name + " " + *why);
+    }
+  }
+  return true;
+}
 
 /// Compares the bytes a pair declares with what the DRAM counters saw.
-void cross_check_traffic(Result& result, const Cost& cost) {
-  const auto read = result.counters.find("dram__bytes_read.sum");
-  const auto write = result.counters.find("dram__bytes_write.sum");
+bool check_traffic(Result& result, const Cost& cost, const Evidence& evidence) {
+  if (!evidence.profile || !evidence.profile->why_not.empty()) return true;
   const double declared = cost.read_bytes + cost.write_bytes;
-  if (read == result.counters.end() || write == result.counters.end() || declared <= 0) return;
-  if (cost.level != Cost::Level::dram) return;
-  MetricResult traffic{.baseline = (read->second.baseline + write->second.baseline) / declared,
-                       .optimized = (read->second.optimized + write->second.optimized) / declared,
-                       .unit = "x declared bytes"};
-  if (traffic.optimized < kMinTraffic && result.bound_by == "memory") {
-    result.notes.push_back(fmt::format(
-        "DRAM moved only {:.2f} of the declared bytes: caches held the rest, so the percentage of "
-        "the ceiling overstates",
-        traffic.optimized));
+  if (cost.level != Cost::Level::dram || declared <= 0) return true;
+  MetricResult traffic{.unit = "x declared bytes", .sides = {}};
+  for (std::size_t side = 0; side < result.sides.size(); ++side) {
+    const Numbers& counters = evidence.profile->sides[side].counters;
+    const auto read = counters.find("dram__bytes_read.sum");
+    const auto written = counters.find("dram__bytes_write.sum");
+    if (read == counters.end() || written == counters.end()) return true;
+    traffic.sides.push_back({.value = (read->second + written->second) / declared});
+    const double cache = evidence.ceilings ? evidence.ceilings->caches.last_bytes : 0;
+    if (const auto why = below_traffic(cost, read->second, written->second, cache)) {
+      return refuse(result, result.sides[side].name + " " + *why);
+    }
   }
   result.metrics["dram_traffic"] = std::move(traffic);
+  return true;
+}
+
+void add_counters(Result& result, const Evidence& evidence) {
+  if (!evidence.profile) return;
+  for (std::size_t side = 0; side < evidence.profile->sides.size(); ++side) {
+    for (const auto& [name, value] : evidence.profile->sides[side].counters) {
+      auto& values = result.counters[name];
+      values.resize(result.sides.size(), std::numeric_limits<double>::quiet_NaN());
+      values[side] = value;
+    }
+  }
 }
 
 void merge_conditions(Result& result, const std::vector<Measurement>& processes) {
@@ -208,17 +263,40 @@ void merge_conditions(Result& result, const std::vector<Measurement>& processes)
   }
 }
 
+void merge_verification(Result& result, const std::vector<Measurement>& processes) {
+  VerificationResult& total = result.verification;
+  for (const Measurement& m : processes) {
+    total.checks += m.verification.checks;
+    total.timed_checks += m.verification.timed_checks;
+    total.recomputed_percent = std::min(total.recomputed_percent, m.verification.recomputed_percent);
+    total.seen_percent = std::min(total.seen_percent, m.verification.seen_percent);
+    if (m.verification.max_error >= total.max_error) {
+      total.max_error = m.verification.max_error;
+      total.bound = m.verification.bound;
+    }
+  }
+}
+
 }  // namespace
+
+bool is_too_hot(const Measurement& m) {
+  return !m.ok && m.blocks.empty() && m.conditions.dropped_blocks > 0;
+}
+
+bool is_above_ceiling(const Result& result) {
+  return result.status == Status::wrong && result.reason.find(kImpossible) != std::string::npos;
+}
 
 Result describe(const Target& target, BackendKind backend, const Knobs& knobs) {
   Result result;
   result.id = target.id();
   result.backend = backend;
-  result.kind = target.pair.kind == Kind::comparison ? "comparison" : "demonstration";
   result.chapter = target.source.chapter;
   result.technique = target.pair.technique;
   result.title = target.pair.title;
-  const auto& facts = backend == BackendKind::cpu ? target.pair.cpu : target.pair.cuda;
+  const BackendFacts* facts = target.declared(backend);
+  result.kind =
+      facts && facts->kind == Kind::demonstration ? "demonstration" : "comparison";
   result.claim = facts ? facts->claim : "";
   result.goal = name_of(target.pair.goal);
   result.knobs = knobs.all();
@@ -227,60 +305,47 @@ Result describe(const Target& target, BackendKind backend, const Knobs& knobs) {
 
 void judge(Result& result, const Target& target, const Knobs& knobs, const Evidence& evidence) {
   merge_conditions(result, evidence.processes);
+  merge_verification(result, evidence.processes);
+  std::vector<stats::ProcessBlocks> blocks;
   for (const Measurement& m : evidence.processes) {
-    result.verification.checks += m.verification.checks;
-    result.verification.checked_percent =
-        std::min(result.verification.checked_percent, m.verification.checked_percent);
-    if (m.verification.max_error >= result.verification.max_error) {
-      result.verification.max_error = m.verification.max_error;
-      result.verification.bound = m.verification.bound;
-    }
-  }
-  const auto too_hot = [](const Measurement& m) {
-    return !m.ok && m.blocks.empty() && m.conditions.dropped_blocks > 0;
-  };
-  std::vector<ProcessBlocks> blocks;
-  for (const Measurement& m : evidence.processes) {
-    if (!m.ok && !too_hot(m)) {
-      result.status = Status::wrong;
-      result.reason = m.reason;
+    if (!m.ok && !is_too_hot(m)) {
+      refuse(result, m.reason);
       return;
     }
     if (m.ok) blocks.push_back(m.blocks);
   }
-  if (blocks.empty()) {
+  if (evidence.profile && !evidence.profile->wrong.empty()) {
+    refuse(result, evidence.profile->wrong);
+    return;
+  }
+  // The luck of one process's memory layout is no result, where more were asked for.
+  if (blocks.empty() || (blocks.size() < 2 && evidence.processes.size() > 1)) {
     result.status = Status::skipped;
-    result.reason = evidence.processes.front().reason;
+    result.reason = fmt::format("only {} of {} processes found the GPU cool enough to measure",
+                                blocks.size(), evidence.processes.size());
     return;
   }
   const Cost cost = target.facts(result.backend).cost(knobs);
-  result.speedup = estimate(blocks, [](const Block& b) { return b.ratio(); }, 17);
-  result.baseline = side_result(blocks, kBaseline, cost);
-  result.optimized = side_result(blocks, kOptimized, cost);
-  result.samples = result.baseline->samples + result.optimized->samples;
-  if (evidence.ceilings) {
-    const RooflinePoint slow = place(cost, result.baseline->ns.median, *evidence.ceilings,
-                                     threads_of(evidence, kBaseline));
-    const RooflinePoint fast = place(cost, result.optimized->ns.median, *evidence.ceilings,
-                                     threads_of(evidence, kOptimized));
-    result.baseline->ceiling_percent = slow.percent;
-    result.optimized->ceiling_percent = fast.percent;
-    result.ceiling_percent = fast.percent;
-    result.bound_by = fast.bound_by;
-    result.intensity = fast.intensity;
+  const std::vector<SideSource>& sources = target.sides(result.backend);
+  for (std::size_t side = 0; side < sources.size(); ++side) {
+    result.sides.push_back(side_result(sources[side], side, blocks, cost));
   }
-  add_metrics(result, target, knobs, evidence);
-  if (evidence.profile) {
-    for (const auto& [name, value] : evidence.profile->counters[kBaseline]) {
-      const auto other = evidence.profile->counters[kOptimized].find(name);
-      if (other != evidence.profile->counters[kOptimized].end()) {
-        result.counters[name] = {.baseline = value, .optimized = other->second, .unit = ""};
-      }
-    }
+  for (const SidePair& pair : target.comparisons(result.backend)) {
+    const stats::Interval speedup = stats::estimate_ratio(blocks, pair.from, pair.to);
+    result.comparisons.push_back(
+        {.from = sources[pair.from].name,
+         .to = sources[pair.to].name,
+         .kind = author::name_of(pair.kind),
+         .speedup = speedup,
+         .verdict = stats::gain(speedup, target.pair.bar),
+         .witness = judge_witness(target.witness(result.backend, pair), pair, target,
+                                  result.backend, evidence)});
   }
-  cross_check_traffic(result, cost);
-  result.witness = judge_witness(target.facts(result.backend).witness, evidence);
-  decide(result, target);
+  add_metrics(result, target, knobs, evidence.processes);
+  add_counters(result, evidence);
+  if (!place_sides(result, cost, evidence) || !check_traffic(result, cost, evidence)) return;
+  decide_gain(result, target, target.headline(result.backend));
+  demand_witness(result, evidence);
 }
 
 }  // namespace gauntlet::lab::inline run

@@ -20,7 +20,13 @@ struct Evidence {
 /// Metadata of a result before anything ran.
 Result describe(const Target& target, BackendKind backend, const Knobs& knobs);
 
-/// Fills in estimates, metrics, witness, ceiling and the status passed, no_gain or wrong.
+/// The GPU was too hot throughout a process: it says nothing, neither good nor bad.
+bool is_too_hot(const Measurement& process);
+
+/// Wrong for the one reason that better ceilings could explain.
+bool is_above_ceiling(const Result& result);
+
+/// Fills in estimates, metrics, witnesses, ceilings and the status passed, no_gain or wrong.
 void judge(Result& result, const Target& target, const Knobs& knobs, const Evidence& evidence);
 
 }  // namespace gauntlet::lab::inline run

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kCeilingsAgeSeconds = std::int64_t{30} * 24 * 3600;
 
 std::string machine_key(const MachineInfo& machine, BackendKind backend) {
-  return backend == BackendKind::cpu ? machine.cpu_key() : machine.gpu_key();
+  return backend == BackendKind::cuda ? machine.gpu_key() : machine.cpu_key();
 }
 
 bool is_result_of(const Result& result, const PlanItem& item) {
@@ -94,6 +94,15 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
   return ceilings;
 }
 
+void RunSession::keep(const Ceilings& ceilings) {
+  for (Ceilings& known : record_.ceilings) {
+    if (known.backend != ceilings.backend || known == ceilings) continue;
+    known = ceilings;
+    // Kept for the next run; a folder that cannot be written was complained of before.
+    (void)save_ceilings(ceilings);
+  }
+}
+
 void RunSession::apply_expectation(Result& result, const SessionEvents& events) {
   if (result.status != Status::passed && result.status != Status::no_gain) return;
   const std::string key = machine_key(record_.machine, result.backend);
@@ -167,11 +176,13 @@ Expected<void> RunSession::run(const SessionEvents& events) {
       break;
     }
     const bool wanted = options_.ceilings == CeilingsPolicy::use &&
+                        item.backend != BackendKind::ranks &&
                         (item.backend == BackendKind::cpu || !record_.machine.gpus.empty());
-    const auto ceilings = wanted ? ceilings_for(item.backend, runner, events) : std::nullopt;
+    auto ceilings = wanted ? ceilings_for(item.backend, runner, events) : std::nullopt;
     Result result = runner.run(item, ceilings, [&](const RunProgress& progress) {
       if (events.progress) events.progress(item, index, count, progress);
     });
+    if (ceilings) keep(*ceilings);
     if (interrupted()) {
       incomplete_ = true;
       break;

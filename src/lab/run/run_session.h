@@ -56,6 +56,7 @@ class RunSession {
              RunFolder folder, RunRecord record);
   std::optional<Ceilings> ceilings_for(BackendKind backend, Runner& runner,
                                        const SessionEvents& events);
+  void keep(const Ceilings& ceilings);
   void apply_expectation(Result& result, const SessionEvents& events);
   Expected<void> update_expectations();
 

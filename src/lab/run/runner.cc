@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -24,9 +25,11 @@ std::vector<BackendKind> backends_for(const Target& target, BackendChoice choice
       return {BackendKind::cpu};
     case BackendChoice::cuda:
       return {BackendKind::cuda};
+    case BackendChoice::ranks:
+      return {BackendKind::ranks};
     case BackendChoice::all: {
       std::vector<BackendKind> all;
-      for (BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
+      for (BackendKind backend : kBackends) {
         if (target.has(backend)) all.push_back(backend);
       }
       return all;
@@ -34,8 +37,11 @@ std::vector<BackendKind> backends_for(const Target& target, BackendChoice choice
     case BackendChoice::automatic:
       break;
   }
-  const bool gpu_fits = target.has(BackendKind::cuda) && !machine.gpus.empty();
-  return {gpu_fits || !target.has(BackendKind::cpu) ? BackendKind::cuda : BackendKind::cpu};
+  if (target.has(BackendKind::cuda) && !machine.gpus.empty()) return {BackendKind::cuda};
+  for (BackendKind backend : {BackendKind::cpu, BackendKind::ranks}) {
+    if (target.has(backend)) return {backend};
+  }
+  return {BackendKind::cuda};
 }
 
 /// Reads what a worker answered. Nothing where it does not fit: a pair can write into the pipe,
@@ -49,12 +55,22 @@ auto read_answer(const json& answer, Read read) -> Expected<decltype(read(answer
   }
 }
 
-Expected<Measurement> read_measurement(const json& answer) {
+Expected<Measurement> read_measurement(const json& answer, std::size_t sides) {
   auto measurement = read_answer(answer, measurement_from_json);
-  if (measurement && measurement->ok && measurement->blocks.empty()) {
-    return Error{"reported a result that cannot be read: it has no blocks"};
+  if (!measurement) return measurement;
+  const bool fits = measurement->sides.size() == sides &&
+                    std::ranges::all_of(measurement->blocks, [&](const stats::Block& block) {
+                      return block.ns.size() == sides;
+                    });
+  if (!fits || (measurement->ok && measurement->blocks.empty())) {
+    return Error{"reported a result that cannot be read: it has no blocks of all sides"};
   }
   return measurement;
+}
+
+std::string fresh_token() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
 std::uint64_t fresh_seed() {
@@ -114,10 +130,12 @@ Runner::Runner(RunnerOptions options, MachineInfo machine)
   }
 }
 
-Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_name,
+Runner::Reply Runner::ask(WorkerRequest request, const std::string& log_name,
                           const ProgressCallback& progress, int process) {
   Reply reply;
   std::string error;
+  bool forged = false;
+  request.token = fresh_token();
   ChildOptions child{
       .argv = {options_.program, kWorkerCommand, to_json(request).dump()},
       .log_path = options_.folder + "/" + log_name,
@@ -133,6 +151,10 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
               const auto found = message.find(field);
               return found != message.end() && found->is_string() ? found->get<std::string>() : "";
             };
+            if (text("token") != request.token) {
+              forged = true;
+              return;
+            }
             if (type == "progress") {
               const auto ratio = message.find("ratio");
               if (progress) {
@@ -154,6 +176,12 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
   const auto outcome = run_child(child);
   if (!outcome) {
     reply.reason = outcome.error().message;
+    return reply;
+  }
+  if (forged) {
+    reply.answer.reset();
+    reply.status = Status::wrong;
+    reply.reason = "a side wrote a report of its own into the pipe between the worker and the lab";
     return reply;
   }
   switch (outcome->end) {
@@ -192,10 +220,10 @@ Runner::Reply Runner::ask(const WorkerRequest& request, const std::string& log_n
   return reply;
 }
 
-void Runner::profile(Result& result, const PlanItem& item, Evidence& evidence,
-                     const std::string& log_name, const ProgressCallback& progress) {
+void Runner::profile(const PlanItem& item, Evidence& evidence, const std::string& log_name,
+                     const ProgressCallback& progress) {
   WorkerRequest request{.task = WorkerRequest::Task::profile,
-                        .target = result.id,
+                        .target = item.target->id(),
                         .backend = item.backend,
                         .knobs = item.overrides,
                         .options = options_.measure,
@@ -215,59 +243,78 @@ void Runner::profile(Result& result, const PlanItem& item, Evidence& evidence,
           : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
 }
 
-Result Runner::run(const PlanItem& item, const std::optional<Ceilings>& ceilings,
+Runner::Reply Runner::measure(const PlanItem& item, Evidence& evidence,
+                              const std::string& log_name, const ProgressCallback& progress) {
+  const Target& target = *item.target;
+  const SidePair headline = target.headline(item.backend);
+  for (int process = 0; process < options_.max_processes; ++process) {
+    if (process >= options_.processes) {
+      std::vector<stats::ProcessBlocks> blocks;
+      for (const Measurement& m : evidence.processes) {
+        if (m.ok) blocks.push_back(m.blocks);
+      }
+      // A process that found the GPU too hot is made up for by another.
+      if (static_cast<int>(blocks.size()) >= options_.processes) {
+        const stats::Interval ratio = stats::estimate_ratio(blocks, headline.from, headline.to);
+        if (ratio.relative_half_width() < 5 * options_.measure.half_width) break;
+      }
+    }
+    WorkerRequest request{.target = target.id(),
+                          .backend = item.backend,
+                          .knobs = item.overrides,
+                          .options = options_.measure};
+    request.options.seed = fresh_seed();
+    request.options.cold = options_.cold.value_or(target.pair.cold);
+    Reply reply = ask(request, log_name, progress, process + 1);
+    if (!reply.answer) return reply;
+    Expected<Measurement> measurement =
+        read_measurement(*reply.answer, target.sides(item.backend).size());
+    if (!measurement) return {.status = Status::crashed, .reason = measurement.error().message};
+    evidence.processes.push_back(std::move(*measurement));
+    if (!evidence.processes.back().ok && !is_too_hot(evidence.processes.back())) break;
+  }
+  return {.status = Status::passed};
+}
+
+Result Runner::run(const PlanItem& item, std::optional<Ceilings>& ceilings,
                    const ProgressCallback& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const Target& target = *item.target;
   const Knobs knobs =
       *Knobs::defaults(target.pair.knobs, item.backend).with(target.pair.knobs, item.overrides);
-  Result result = describe(target, item.backend, knobs);
-  result.sweep_key = item.sweep_key;
+  const auto blank = [&] {
+    Result result = describe(target, item.backend, knobs);
+    result.sweep_key = item.sweep_key;
+    return result;
+  };
+  Result result = blank();
   if (std::string missing = missing_capability(target, item.backend, machine_); !missing.empty()) {
     result.status = Status::skipped;
     result.reason = missing;
     return result;
   }
   const std::string log_name = fmt::format("logs/{}.log", slugify(item.key()));
-  result.log = log_name;
-
   Evidence evidence{.ceilings = ceilings};
-  const auto stop_at = [&](const Reply& reply) {
+  const Reply reply = measure(item, evidence, log_name, progress);
+  if (reply.status != Status::passed) {
     result.status = reply.status;
     result.reason = reply.reason;
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  for (int process = 0; process < options_.max_processes; ++process) {
-    if (process >= options_.processes) {
-      std::vector<ProcessBlocks> blocks;
-      for (const Measurement& m : evidence.processes) blocks.push_back(m.blocks);
-      const Estimate ratio = estimate(blocks, [](const Block& b) { return b.ratio(); }, 17);
-      if (relative_half_width(ratio) < 5 * options_.measure.half_width) break;
+  } else {
+    if (options_.profile != ProfileLevel::none && evidence.processes.back().ok) {
+      profile(item, evidence, log_name, progress);
     }
-    WorkerRequest request{.target = result.id,
-                          .backend = item.backend,
-                          .knobs = item.overrides,
-                          .options = options_.measure};
-    request.options.seed = fresh_seed();
-    request.options.cold = options_.cold.value_or(target.pair.cold);
-    const Reply reply = ask(request, log_name, progress, process + 1);
-    if (!reply.answer) {
-      stop_at(reply);
-      return result;
+    judge(result, target, knobs, evidence);
+    if (is_above_ceiling(result) && ceilings) {
+      // The ceilings may be of a busier moment: what is above them today as well is wrong.
+      if (auto again = measure_ceilings(ceilings->backend, progress)) {
+        ceilings = best_of(*ceilings, *again);
+        evidence.ceilings = ceilings;
+        result = blank();
+        judge(result, target, knobs, evidence);
+      }
     }
-    Expected<Measurement> measurement = read_measurement(*reply.answer);
-    if (!measurement) {
-      stop_at({.status = Status::crashed, .reason = measurement.error().message});
-      return result;
-    }
-    evidence.processes.push_back(std::move(*measurement));
-    if (!evidence.processes.back().ok) break;
   }
-  if (options_.profile != ProfileLevel::none && evidence.processes.back().ok) {
-    profile(result, item, evidence, log_name, progress);
-  }
-  judge(result, target, knobs, evidence);
+  result.log = log_name;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -13,10 +13,12 @@
 #include "lab/measure/measure.h"
 #include "lab/profile/profiler.h"
 #include "lab/records/result.h"
+#include "lab/run/judge.h"
+#include "lab/run/worker.h"
 
 namespace gauntlet::lab::inline run {
 
-enum class BackendChoice { automatic, cpu, cuda, all };
+enum class BackendChoice { automatic, cpu, cuda, ranks, all };
 
 /// One result to be made.
 struct PlanItem {
@@ -66,8 +68,9 @@ class Runner {
  public:
   Runner(RunnerOptions options, MachineInfo machine);
 
-  /// Never throws for what a pair does: that becomes a status.
-  Result run(const PlanItem& item, const std::optional<Ceilings>& ceilings,
+  /// Never throws for what a pair does: that becomes a status. Ceilings that a result is above are
+  /// measured once more, and the better ones stay.
+  Result run(const PlanItem& item, std::optional<Ceilings>& ceilings,
              const ProgressCallback& progress);
 
   /// Ceilings from a worker process.
@@ -75,10 +78,12 @@ class Runner {
 
  private:
   struct Reply;
-  Reply ask(const struct WorkerRequest& request, const std::string& log_name,
-            const ProgressCallback& progress, int process);
-  void profile(Result& result, const PlanItem& item, struct Evidence& evidence,
-               const std::string& log_name, const ProgressCallback& progress);
+  Reply ask(WorkerRequest request, const std::string& log_name, const ProgressCallback& progress,
+            int process);
+  Reply measure(const PlanItem& item, Evidence& evidence, const std::string& log_name,
+                const ProgressCallback& progress);
+  void profile(const PlanItem& item, Evidence& evidence, const std::string& log_name,
+               const ProgressCallback& progress);
 
   RunnerOptions options_;
   MachineInfo machine_;

@@ -7,7 +7,7 @@
 
 #include "lab/author/catalog.h"
 #include "lab/measure/measure.h"
-#include "lab/profile/profiler.h"
+#include "lab/run/profile_target.h"
 
 namespace gauntlet::lab::inline run {
 
@@ -20,24 +20,19 @@ struct WorkerRequest {
   MeasureOptions options;
   ProfileLevel profile = ProfileLevel::none;
   std::string trace_path;  // where a deep dive writes its trace
-};
-
-/// What a profiling worker found.
-struct ProfileOutcome {
-  std::map<std::string, double> counters[2];
-  std::map<std::string, double> facts[2];
-  std::string why_not;  // when nothing could be collected
-  std::string trace_error;
+  std::string token;       // the parent believes only messages that carry it
 };
 
 nlohmann::json to_json(const WorkerRequest& request);
 WorkerRequest worker_request_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Measurement& measurement);
 Measurement measurement_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const ProfileOutcome& outcome);
 ProfileOutcome profile_outcome_from_json(const nlohmann::json& json);
 
-/// The worker's main: returns its exit code.
-int worker_main(const Catalog& catalog, const std::string& request_json);
+/// The worker's main: returns its exit code. The request is wiped once it is read: its token must
+/// not be there for a side to find.
+int worker_main(const Catalog& catalog, char* request_json);
 
 /// The catalogue's name of the hidden command.
 inline constexpr const char* kWorkerCommand = "__worker";

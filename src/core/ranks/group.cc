@@ -1,0 +1,63 @@
+#include "core/ranks/group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "core/check.h"
+
+namespace gauntlet::ranks {
+namespace {
+
+class Alone final : public Group {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string transport() const override { return "alone"; }
+  Expected<void> barrier() override { return {}; }
+  Expected<void> broadcast(std::span<std::byte>, int root) override {
+    check(root == 0, "the root of a broadcast is a rank of the group");
+    return {};
+  }
+  Expected<void> all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
+    check(all.size() == own.size(), "all_gather needs room for every rank's bytes");
+    if (!own.empty()) std::memcpy(all.data(), own.data(), own.size());
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Group> alone() { return std::make_unique<Alone>(); }
+
+Expected<double> all_max(Group& group, double own) {
+  std::vector<double> all(static_cast<std::size_t>(group.size()));
+  const auto gathered =
+      group.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  if (!gathered) return gathered.error();
+  double most = all.front();
+  for (const double value : all) {
+    if (std::isnan(value) || value > most) most = value;
+    if (std::isnan(most)) break;
+  }
+  return most;
+}
+
+Expected<bool> all_true(Group& group, bool own) {
+  const auto falsest = all_max(group, own ? 0 : 1);
+  if (!falsest) return falsest.error();
+  return *falsest == 0;
+}
+
+Expected<std::string> agree(Group& group, std::string own) {
+  const auto length = agree(group, static_cast<std::uint64_t>(own.size()));
+  if (!length) return length.error();
+  own.resize(*length);
+  const auto sent = group.broadcast(std::as_writable_bytes(std::span(own)), 0);
+  if (!sent) return sent.error();
+  return own;
+}
+
+}  // namespace gauntlet::ranks

@@ -1,0 +1,161 @@
+#include "core/ranks/thread_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "core/ranks/conformance.h"
+#include "core/threads.h"
+
+namespace gauntlet::ranks {
+namespace {
+
+using testing::HasSubstr;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::string error_of(const Expected<void>& done) { return done ? "" : done.error().message; }
+
+class ThreadGroupOfSize : public testing::TestWithParam<int> {};
+
+TEST_P(ThreadGroupOfSize, conforms) {
+  std::atomic<int> bodies = 0;
+  const auto done = run_threads(GetParam(), [&](Group& group) -> Expected<void> {
+    ++bodies;
+    EXPECT_EQ(group.size(), GetParam());
+    EXPECT_EQ(group.transport(), "threads");
+    conforms(group);
+    return {};
+  });
+  EXPECT_EQ(error_of(done), "");
+  EXPECT_EQ(bodies, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(, ThreadGroupOfSize, testing::Values(1, 2, 4, 7));
+
+TEST(ThreadGroup, fails_the_others_at_once_when_a_rank_throws) {
+  std::string seen;
+  const double seconds = seconds_of([&] {
+    const auto done = run_threads(3, [&](Group& group) -> Expected<void> {
+      if (group.rank() == 2) throw std::runtime_error("no more memory");
+      const auto met = group.barrier();
+      if (group.rank() == 0) seen = error_of(met);
+      return met;
+    });
+    EXPECT_EQ(error_of(done), "rank 2: no more memory");
+  });
+  EXPECT_EQ(seen, "rank 2 ended before a barrier of 3 ranks: no more memory");
+  EXPECT_LT(seconds, 10);
+}
+
+TEST(ThreadGroup, fails_the_others_when_a_rank_returns_an_error) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    if (group.rank() == 1) return Error{"the file is empty"};
+    return group.barrier();
+  });
+  EXPECT_EQ(error_of(done), "rank 1: the file is empty");
+}
+
+TEST(ThreadGroup, fails_the_others_when_a_rank_leaves_early) {
+  std::atomic<bool> waited = false;
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    if (group.rank() == 0) return {};
+    waited = true;
+    return group.broadcast({}, 0);
+  });
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(error_of(done),
+            "rank 1: rank 0 ended before a broadcast of 0 bytes from rank 0 of 2 ranks");
+}
+
+TEST(ThreadGroup, reports_a_lost_rank_though_the_others_ignore_it) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    if (group.rank() == 0) (void)group.barrier();
+    return {};
+  });
+  EXPECT_EQ(error_of(done), "rank 1 ended before a barrier of 2 ranks");
+}
+
+TEST(ThreadGroup, names_the_rank_that_does_not_come_within_the_limit) {
+  std::atomic<bool> all_gave_up = false;
+  std::atomic<int> gave_up = 0;
+  std::string seen;
+  const auto done = run_threads(3,
+                                [&](Group& group) -> Expected<void> {
+                                  if (group.rank() == 1) {
+                                    while (!all_gave_up)
+                                      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                    return group.barrier();
+                                  }
+                                  const double seconds = seconds_of([&] {
+                                    const auto met = group.barrier();
+                                    if (group.rank() == 0) seen = error_of(met);
+                                    EXPECT_FALSE(met);
+                                  });
+                                  EXPECT_LT(seconds, 10);
+                                  if (++gave_up == 2) all_gave_up = true;
+                                  return group.barrier();
+                                },
+                                {.timeout_s = 0.2});
+  EXPECT_EQ(seen, "rank 1 did not come to a barrier of 3 ranks within 0.2 s");
+  EXPECT_THAT(error_of(done), HasSubstr(seen)) << "later calls fail with the same sentence";
+}
+
+TEST(ThreadGroup, tells_calls_that_do_not_match) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    std::byte byte{};
+    if (group.rank() == 0) return group.barrier();
+    return group.broadcast(std::span(&byte, 1), 0);
+  });
+  EXPECT_THAT(error_of(done), HasSubstr("rank 1 called a broadcast of 1 bytes from rank 0 where "
+                                        "rank 0 called a barrier"));
+}
+
+TEST(ThreadGroup, carries_on_while_no_rank_is_missing) {
+  // Ranks that come late, but within the limit, and leave at different times after the last call.
+  const auto done = run_threads(2,
+                                [&](Group& group) -> Expected<void> {
+                                  for (int round = 0; round < 3; ++round) {
+                                    if (group.rank() == round % 2) {
+                                      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                                    }
+                                    if (const auto met = group.barrier(); !met) return met;
+                                  }
+                                  if (group.rank() == 1)
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                                  return {};
+                                },
+                                {.timeout_s = 20});
+  EXPECT_EQ(error_of(done), "");
+}
+
+TEST(ThreadGroup, gives_ranks_all_cpus_though_the_starter_is_pinned) {
+  const auto cpus = allowed_cpus();
+  std::jthread([&] {
+    ASSERT_TRUE(pin_this_thread(cpus.front()));
+    const auto done = run_threads(2, [&](Group&) -> Expected<void> {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
+      EXPECT_EQ(CPU_COUNT(&set), static_cast<int>(cpus.size()));
+      return {};
+    });
+    EXPECT_EQ(error_of(done), "");
+  });
+}
+
+TEST(ThreadGroup, refuses_no_ranks) {
+  EXPECT_THROW((void)run_threads(0, [](Group&) -> Expected<void> { return {}; }), Fault);
+}
+
+}  // namespace
+}  // namespace gauntlet::ranks

@@ -1,0 +1,49 @@
+#include "lab/author/counted.h"
+
+#include <chrono>
+#include <ctime>
+#include <memory>
+
+#include "core/threads.h"
+
+namespace gauntlet::lab::inline author {
+
+Side counted(Count count, std::function<void()> run) {
+  struct Totals {
+    double counted = 0;
+    double per = 0;
+  };
+  const auto totals = std::make_shared<Totals>();
+  Side side([count, totals, run = std::move(run)] {
+    const double counted_before = count.total(), per_before = count.per ? count.per() : 0;
+    run();
+    totals->counted += count.total() - counted_before;
+    totals->per += count.per ? count.per() - per_before : 1;
+  });
+  side.outcomes = [name = count.name, totals]() -> std::map<std::string, double> {
+    if (totals->per <= 0) return {};
+    return {{name, totals->counted / totals->per}};
+  };
+  return side;
+}
+
+Count forks_of(const ThreadPool* pool) {
+  return {.name = "forks", .total = [pool] { return static_cast<double>(pool->forks()); }};
+}
+
+Count busy_cpus() {
+  return {.name = "busy_cpus",
+          .total =
+              [] {
+                timespec time{};
+                clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+                return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+              },
+          .per =
+              [] {
+                const auto now = std::chrono::steady_clock::now().time_since_epoch();
+                return std::chrono::duration<double>(now).count();
+              }};
+}
+
+}  // namespace gauntlet::lab::inline author

@@ -1,0 +1,26 @@
+// Counted sides: outcomes that somebody else keeps count of while a side runs (a pool its forks,
+// the system its CPU time), so that a witness does not rest on what the side says of itself.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "lab/author/side.h"
+
+namespace gauntlet::lab::inline author {
+
+struct Count {
+  std::string name;               // of the outcome
+  std::function<double()> total;  // read before and after every run
+  std::function<double()> per;    // likewise, what the growth is divided by; empty: the runs
+};
+
+/// A side whose outcome is how much the total grew over all its runs, per run or per `per`. There
+/// is no outcome before the first run.
+Side counted(Count count, std::function<void()> run);
+
+/// "forks": how often the pool is forked per run.
+Count forks_of(const ThreadPool* pool);
+/// "busy_cpus": CPU time of all threads of this process per time that passes.
+Count busy_cpus();
+
+}  // namespace gauntlet::lab::inline author

@@ -1,0 +1,27 @@
+// The value of one element of a fill, for the host and for device code: both must make the same bits.
+#pragma once
+#include <cstdint>
+
+#include "core/random.h"
+
+namespace gauntlet::lab::inline author {
+
+constexpr float uniform_value(const Random& random, float low, float high, std::int64_t index) {
+  return random.uniform(low, high, static_cast<std::uint64_t>(index));
+}
+
+/// In [first, bound).
+constexpr std::int32_t integer_value(const Random& random, std::int64_t first, std::int64_t bound,
+                                     std::int64_t index) {
+  const auto range = static_cast<std::uint64_t>(bound - first);
+  return static_cast<std::int32_t>(
+      first +
+      static_cast<std::int64_t>(random.below(range, static_cast<std::uint64_t>(index))));
+}
+
+/// Eight bytes at a time: word `index` of a buffer.
+constexpr std::uint64_t byte_word(const Random& random, std::uint64_t index) {
+  return random.bits(8 * index);
+}
+
+}  // namespace gauntlet::lab::inline author

@@ -1,0 +1,50 @@
+// CheckSchedule: which samples are verified, and which get inputs that changed in part only. Both
+// are drawn at random, the first after the sample ran, so that no side can know.
+#pragma once
+#include <vector>
+
+#include "core/random.h"
+
+namespace gauntlet::lab::inline measure {
+
+struct CheckBudget {
+  int least_checks = 3;
+  int least_traps = 2;
+  double budget_s = 1;      // of measuring in this process
+  double time_share = 0.3;  // of it that checks beyond the least may take
+};
+
+class CheckSchedule {
+ public:
+  CheckSchedule(CheckBudget budget, std::size_t sides, std::uint64_t seed)
+      : budget_(budget), random_(seed), sides_(sides) {}
+
+  void sample_took(double seconds);
+  void check_took(double seconds);
+
+  /// After a sample: shall its outputs be verified?
+  bool draw_check(std::size_t side);
+  /// After a sample: shall one follow whose inputs changed in part, and shall that be verified?
+  bool draw_trap(std::size_t side);
+  bool draw_trap_check(std::size_t side);
+  /// What every side still lacks when measuring could end.
+  bool complete(std::size_t side, bool traps) const;
+  /// Draws yes until complete: measuring is over but for these.
+  void hurry() { hurry_ = true; }
+
+ private:
+  struct Counts {
+    int checks = 0, traps = 0, trap_checks = 0;
+  };
+  double chance() const;
+  bool draw(double chance);
+
+  CheckBudget budget_;
+  Random random_;
+  std::vector<Counts> sides_;
+  double sample_s_ = 0, check_s_ = 0;  // means
+  int samples_ = 0, checks_ = 0;
+  bool hurry_ = false;
+};
+
+}  // namespace gauntlet::lab::inline measure

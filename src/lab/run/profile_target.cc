@@ -1,0 +1,98 @@
+#include "lab/run/profile_target.h"
+
+#include <algorithm>
+
+#include "core/files.h"
+#include "lab/measure/buffer_set.h"
+#include "lab/measure/verify.h"
+
+namespace gauntlet::lab::inline run {
+namespace {
+
+std::vector<std::string> wanted_metrics(const Target& target, BackendKind backend,
+                                        ProfileLevel level) {
+  std::vector<std::string> metrics = profile_metrics(level, backend);
+  for (const SidePair& sides : target.comparisons(backend)) {
+    const Witness witness = target.witness(backend, sides);
+    if (witness.source == Witness::Source::counter &&
+        std::ranges::find(metrics, witness.name) == metrics.end()) {
+      metrics.push_back(witness.name);
+    }
+  }
+  return metrics;
+}
+
+}  // namespace
+
+ProfileOutcome profile_target(const Target& target, const Knobs& knobs, Backend& backend,
+                              ProfileLevel level, std::uint64_t seed) {
+  ProfileOutcome outcome;
+  auto profiler = make_profiler(backend.kind());
+  if (!profiler) {
+    outcome.why_not = profiler.error().message;
+    return outcome;
+  }
+  const auto metrics = wanted_metrics(target, backend.kind(), level);
+  // Bytes that must come from memory are counted as such only when the caches are empty.
+  const bool flushed =
+      target.facts(backend.kind()).cost(knobs).level == Cost::Level::dram;
+  BufferSet set(target, knobs, backend);
+  Verifier verifier(mix64(seed));
+  Random random(seed);
+  const auto& sources = target.sides(backend.kind());
+  for (std::size_t index = 0; index < sources.size(); ++index) {
+    const Side side = backend.make_side(target, index, set.params());
+    const auto judged = [&](const Verdict& verdict) {
+      if (!verdict.ok) outcome.wrong = sources[index].name + " " + verdict.reason + " (profiled)";
+      return verdict.ok;
+    };
+    if (!judged(verifier.run(set, side, index, random.next()))) return outcome;
+    if (side.enter) side.enter();
+    set.renew(random.next());
+    auto counters = (*profiler)->collect(
+        metrics,
+        [&] {
+          side.run();
+          backend.synchronize();
+        },
+        [&] {
+          set.reset();
+          set.poison_outputs();
+          if (flushed) backend.flush_caches();
+          backend.synchronize();
+        });
+    const Verdict verdict = verifier.judge(set);
+    if (side.leave) side.leave();
+    if (!counters) {
+      outcome.why_not = counters.error().message;
+      return outcome;
+    }
+    if (!judged(verdict)) return outcome;
+    outcome.sides.push_back({.counters = std::move(*counters)});
+  }
+  return outcome;
+}
+
+std::string write_trace(const Target& target, const Knobs& knobs, Backend& backend,
+                        std::uint64_t seed, const std::string& path) {
+  BufferSet set(target, knobs, backend);
+  std::vector<Side> sides;
+  for (std::size_t side = 0; side < target.sides(backend.kind()).size(); ++side) {
+    sides.push_back(backend.make_side(target, side, set.params()));
+  }
+  set.renew(seed);
+  const auto trace = trace_gpu([&] {
+    for (const Side& side : sides) {
+      set.reset();
+      if (side.enter) side.enter();
+      for (int run = 0; run < 3; ++run) side.run();
+      backend.synchronize();
+      if (side.leave) side.leave();
+    }
+  });
+  if (!trace) return trace.error().message;
+  const auto written = atomic_write_file(path, *trace);
+  return written ? "" : written.error().message;
+}
+
+}  // namespace gauntlet::lab::inline run

@@ -1,0 +1,167 @@
+#include "tests/gpu/coverage.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace gauntlet::tests::gpu {
+namespace {
+
+std::vector<std::string> changed_files(const Unit& unit, const UnitRecord& was,
+                                       const Record& record) {
+  std::set<std::string> files;
+  for (const auto& [role, set] : unit.sources) {
+    if (unit.samples(role)) continue;
+    const auto recorded = was.sources.find(role);
+    const SourceSet* before =
+        recorded == was.sources.end() ? nullptr : record.sources(recorded->second);
+    for (const std::string& file : differences(set, before ? *before : SourceSet{})) {
+      files.insert(file);
+    }
+  }
+  return {files.begin(), files.end()};
+}
+
+UnitCoverage judge_unit(const Unit& unit, const Record& record) {
+  const UnitRecord* was = record.find(unit.name);
+  if (!was) return {.unit = &unit, .state = UnitState::unrecorded};
+  if (!is_of(*was, unit)) {
+    return {.unit = &unit,
+            .state = UnitState::changed,
+            .record = was,
+            .changed = changed_files(unit, *was, record)};
+  }
+  return {
+      .unit = &unit, .state = was->good() ? UnitState::covered : UnitState::failed, .record = was};
+}
+
+bool has_lab_of_now(const UnitCoverage& target) {
+  return target.record->sources.at("lab") == target.unit->sources.at("lab").id();
+}
+
+void find_samples(const Record& record, Coverage& coverage) {
+  std::map<std::string, std::vector<const UnitCoverage*>> chapters;
+  for (const UnitCoverage& unit : coverage.units) {
+    if (unit.unit->kind == UnitKind::target && unit.state == UnitState::covered) {
+      chapters[unit.unit->chapter].push_back(&unit);
+    }
+  }
+  std::set<std::string> changed;
+  for (auto& [chapter, targets] : chapters) {
+    // One that this machine cannot run shows nothing of the lab, unless there is no other.
+    const auto skipped = [](const UnitCoverage* t) {
+      return t->record->verdict.status == "skipped";
+    };
+    if (!std::ranges::all_of(targets, skipped)) std::erase_if(targets, skipped);
+    if (std::ranges::any_of(targets, [](const auto* t) { return has_lab_of_now(*t); })) continue;
+    const UnitCoverage* oldest = *std::ranges::min_element(
+        targets, {}, [](const auto* target) { return target->record->occasion.when; });
+    coverage.samples.push_back({.chapter = chapter, .unit = oldest->unit});
+    const SourceSet* before = record.sources(oldest->record->sources.at("lab"));
+    for (const std::string& file : differences(oldest->unit->sources.at("lab"), *before)) {
+      changed.insert(file);
+    }
+  }
+  coverage.lab_changes = {changed.begin(), changed.end()};
+}
+
+double expected_seconds(const UnitCoverage& unit) {
+  if (unit.record && unit.record->verdict.seconds > 0) return unit.record->verdict.seconds;
+  switch (unit.unit->kind) {
+    case UnitKind::target:
+      return 12;
+    case UnitKind::test:
+      return 10;
+    case UnitKind::timed:
+      return 60;
+    case UnitKind::sanitizer:
+      return 20;
+    case UnitKind::ptx:
+      return 30;
+    case UnitKind::bench:
+      return 90;
+  }
+  return 0;
+}
+
+bool runs_beside_others(UnitKind kind) {
+  return kind == UnitKind::test || kind == UnitKind::sanitizer || kind == UnitKind::ptx;
+}
+
+}  // namespace
+
+bool Coverage::any_failed() const {
+  return std::ranges::any_of(units, [](const auto& u) { return u.state == UnitState::failed; });
+}
+
+bool Coverage::complete() const {
+  return samples.empty() && gaps.empty() &&
+         std::ranges::all_of(units, [](const auto& u) { return u.state == UnitState::covered; });
+}
+
+std::vector<std::string> Coverage::complaints() const {
+  std::vector<std::string> lines = gaps;
+  for (const UnitCoverage& unit : units) {
+    const std::string& name = unit.unit->name;
+    if (unit.state == UnitState::unrecorded) lines.push_back(name + ": no GPU has run it");
+    if (unit.state == UnitState::changed) {
+      lines.push_back(fmt::format("{}: changed since: {}", name, fmt::join(unit.changed, " ")));
+    }
+    if (unit.state == UnitState::failed) {
+      lines.push_back(fmt::format("{}: {}: {}", name, unit.record->verdict.status,
+                                  unit.record->verdict.reason));
+    }
+  }
+  for (const OwedSample& sample : samples) {
+    lines.push_back(fmt::format("{}: the lab changed, and no target of {} was measured with it",
+                                sample.unit->name, sample.chapter));
+  }
+  if (!samples.empty()) {
+    lines.push_back(fmt::format("of the lab changed: {}", fmt::join(lab_changes, " ")));
+  }
+  return lines;
+}
+
+Coverage judge(const Units& units, const Record& record) {
+  Coverage coverage{.units = {}, .samples = {}, .lab_changes = {}, .gaps = units.gaps};
+  for (const Unit& unit : units.all) coverage.units.push_back(judge_unit(unit, record));
+  find_samples(record, coverage);
+  return coverage;
+}
+
+Plan plan(const Coverage& coverage, const PlanOptions& options) {
+  std::set<const Unit*> sampled;
+  for (const OwedSample& sample : coverage.samples) sampled.insert(sample.unit);
+  std::vector<const UnitCoverage*> wanted;
+  for (const UnitCoverage& unit : coverage.units) {
+    const bool owed = unit.state != UnitState::covered || sampled.contains(unit.unit);
+    if (options.scope == PlanOptions::Scope::owed && !owed) continue;
+    if (unit.unit->name.find(options.only) == std::string::npos) continue;
+    wanted.push_back(&unit);
+  }
+  std::ranges::stable_sort(wanted, {}, [](const UnitCoverage* unit) {
+    return unit->record ? unit->record->occasion.when : std::string();
+  });
+  Plan result;
+  double together = 0, longest = 0, alone = 0;
+  for (const UnitCoverage* unit : wanted) {
+    const double seconds = expected_seconds(*unit);
+    const bool beside = runs_beside_others(unit->unit->kind);
+    const double then_together = together + (beside ? seconds : 0);
+    const double then_longest = std::max(longest, beside ? seconds : 0);
+    const double then_alone = alone + (beside ? 0 : seconds);
+    const double total = std::max(then_together / options.lanes, then_longest) + then_alone;
+    // The first goes ahead whatever it takes, or it would never be run.
+    if (!result.now.empty() && total > options.seconds) {
+      result.later.push_back(unit->unit);
+      continue;
+    }
+    result.now.push_back(unit->unit);
+    together = then_together, longest = then_longest, alone = then_alone;
+  }
+  return result;
+}
+
+}  // namespace gauntlet::tests::gpu
