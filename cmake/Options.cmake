@@ -78,8 +78,8 @@ target_include_directories(gauntlet_boost SYSTEM PUBLIC ${BOOST_INCLUDE})
 target_compile_definitions(gauntlet_boost PUBLIC BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
 target_link_libraries(gauntlet_boost PUBLIC ${SSL_ARCHIVE} ${CRYPTO_ARCHIVE} ${CMAKE_DL_LIBS} PRIVATE gauntlet_flags)
 
-# The headers that take longer to parse than most of our files do, precompiled once for the libraries and once for the
-# tests. C++ only: device code keeps host libraries out.
+# The headers that take longer to parse than most of our files do, precompiled once for the libraries, once for the
+# commands and once for the tests. C++ only: device code keeps host libraries out.
 function(gauntlet_precompiled name)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cc CONTENT "")
   add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cc)
@@ -101,17 +101,21 @@ set(standard_headers algorithm chrono filesystem functional map memory optional 
   unordered_map variant vector fmt/format.h nlohmann/json.hpp)
 if(GAUNTLET_PCH)
   gauntlet_precompiled(gauntlet_headers ${standard_headers})
+  gauntlet_precompiled(gauntlet_command_headers ${standard_headers} CLI/CLI.hpp)
   gauntlet_precompiled(gauntlet_test_headers ${standard_headers} gtest/gtest.h gmock/gmock.h)
 endif()
 
-# How our own C++ is compiled quickly: with precompiled headers (gauntlet_headers or gauntlet_test_headers), and several
-# files at a time. A file with options of its own is left out by CMake.
+# How our own C++ is compiled quickly: with precompiled headers (gauntlet_headers and its like), and several files at a
+# time. A file with options of its own is left out by CMake.
 function(gauntlet_compile_together target headers)
+  gauntlet_use_precompiled(${target} ${headers})
+  gauntlet_unity(${target} 8)
+endfunction()
+function(gauntlet_use_precompiled target headers)
   if(GAUNTLET_PCH)
     target_precompile_headers(${target} REUSE_FROM ${headers})
     gauntlet_precompiled_options(${target})
   endif()
-  gauntlet_unity(${target} 8)
 endfunction()
 function(gauntlet_unity target batch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${GAUNTLET_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
