@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <regex>
 #include <set>
 
-#include "lab/run/capability.h"
 #include "lab/author/coverage.h"
+#include "lab/author/suites.h"
 #include "lab/profile/profiler.h"
+#include "lab/run/capability.h"
+#include "tests/program.h"
 
 namespace gauntlet::tests {
 namespace {
@@ -27,9 +31,41 @@ TEST(Catalogue, is_covered_as_coverage_tsv_says) {
 TEST(Catalogue, needs_only_what_the_lab_can_check) {
   const lab::Catalog catalog = lab::load_catalog();
   for (const lab::Target& target : catalog.targets()) {
-    for (const std::string& need : target.needs(BackendKind::cuda)) {
-      EXPECT_TRUE(lab::known_capability(need)) << target.id() << " needs " << need;
+    for (const BackendKind backend : lab::kBackends) {
+      for (const std::string& need : target.needs(backend)) {
+        EXPECT_TRUE(lab::known_capability(need)) << target.id() << " needs " << need;
+      }
     }
+  }
+}
+
+TEST(Catalogue, has_the_targets_that_its_suites_name) {
+  const lab::Catalog catalog = lab::load_catalog();
+  const auto suites = lab::load_suites();
+  ASSERT_TRUE(suites) << suites.error().message;
+  for (const lab::Suite& suite : *suites) {
+    for (const std::string& pattern : suite.patterns) {
+      if (pattern.find_first_of("*?[") != std::string::npos) continue;
+      EXPECT_NE(catalog.find(pattern), nullptr) << suite.name << " names " << pattern;
+    }
+  }
+}
+
+TEST(Catalogue, has_the_targets_and_suites_that_the_acts_walk_through) {
+  const lab::Catalog catalog = lab::load_catalog();
+  const std::string text = read_text(std::filesystem::path(GAUNTLET_SOURCE_DIR) / "docs/acts.md");
+  const std::regex id("ch[0-9]{2}:[a-z0-9_]+");
+  int ids = 0;
+  for (std::sregex_iterator found(text.begin(), text.end(), id), end; found != end;
+       ++found, ++ids) {
+    EXPECT_NE(catalog.find(found->str()), nullptr) << found->str();
+  }
+  EXPECT_GT(ids, 5) << "the scan found too little to mean anything";
+  const auto suites = lab::load_suites();
+  ASSERT_TRUE(suites) << suites.error().message;
+  for (const lab::Suite& suite : *suites) {
+    if (!suite.name.starts_with("act")) continue;
+    EXPECT_NE(text.find("--suite " + suite.name), std::string::npos) << suite.name;
   }
 }
 

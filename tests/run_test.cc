@@ -68,16 +68,21 @@ TEST(Run, answers_with_the_keys_that_scripts_rely_on) {
   EXPECT_TRUE(run.at("machine").contains("cpu"));
   const json& result = run.at("results")[0];
   for (const char* key :
-       {"id",       "backend",      "kind",    "chapter",   "technique", "title",
-        "claim",    "goal",         "knobs",   "sweep_key", "status",    "reason",
-        "notes",    "log",          "speedup", "baseline",  "optimized", "ceiling_percent",
-        "bound_by", "verification", "metrics", "witness",   "counters",  "conditions",
-        "samples",  "seconds"}) {
+       {"id",      "backend",      "kind",     "chapter",     "technique", "title",
+        "claim",   "goal",         "knobs",    "sweep_key",   "status",    "reason",
+        "notes",   "log",          "sides",    "comparisons", "intensity", "bound_by",
+        "metrics", "verification", "counters", "conditions",  "seconds"}) {
     EXPECT_TRUE(result.contains(key)) << key;
   }
   EXPECT_EQ(result.at("knobs"), json({{"rows", 256}, {"columns", 256}}));
-  EXPECT_GT(result.at("speedup").at("hi"), result.at("speedup").at("lo"));
-  EXPECT_GT(result.at("baseline").at("median_ns"), 0);
+  ASSERT_EQ(result.at("comparisons").size(), 1u);
+  const json& comparison = result.at("comparisons")[0];
+  EXPECT_EQ(comparison.at("kind"), "pair");
+  EXPECT_GT(comparison.at("speedup").at("hi"), comparison.at("speedup").at("lo"));
+  EXPECT_TRUE(comparison.at("witness").contains("collected"));
+  ASSERT_EQ(result.at("sides").size(), 2u);
+  EXPECT_EQ(result.at("sides")[0].at("name"), "baseline");
+  EXPECT_GT(result.at("sides")[0].at("ns").at("value"), 0);
   EXPECT_GT(result.at("verification").at("checks"), 0);
 
   const fs::path folder = fs::path(lab.artifacts) / run.at("run_id").get<std::string>();
@@ -149,12 +154,13 @@ TEST(Expectations, are_recorded_then_checked_then_accepted) {
   lab.run_json({"--set", "rows=256", "--update-expectations"});
   const std::string path = only_file(lab.expectations);
   json file = json::parse(read_text(path));
-  json& ratio = file.at("expectations").at("ch07:coalesced_copy cpu").at("ratio");
-  const double recorded = ratio.at("median");
+  const json::json_pointer where("/expectations/ch07:coalesced_copy cpu/boards/0/ratios/0");
+  json& ratio = file.at(where);
+  const double recorded = ratio.at("value");
   EXPECT_GT(recorded, 0);
 
   // Out of reach of any interval: of two processes that differ threefold, it spans a millionfold.
-  ratio = {{"median", 1e30 * recorded}, {"tolerance", 0.03}};
+  ratio["value"] = 1e30 * recorded;
   std::ofstream(path) << file;
   const json regressed = lab.run_json(kSmall, 1);
   EXPECT_EQ(regressed.at("results")[0].at("status"), "regressed");
@@ -166,8 +172,7 @@ TEST(Expectations, are_recorded_then_checked_then_accepted) {
   EXPECT_NE(accepted.at("results")[0].at("status"), "regressed");
   EXPECT_THAT(accepted.at("results")[0].at("notes").dump(), HasSubstr("accepted: "));
   const json after = json::parse(read_text(path));
-  EXPECT_LT(after.at("expectations").at("ch07:coalesced_copy cpu").at("ratio").at("median"),
-            1e20 * recorded);
+  EXPECT_LT(after.at(where).at("value"), 1e20 * recorded);
 
   const json other_size = lab.run_json({"--set", "rows=512"});
   EXPECT_NE(other_size.at("results")[0].at("status"), "regressed")
@@ -200,7 +205,9 @@ TEST(Runs, can_be_compared_listed_reported_and_imported) {
   EXPECT_EQ(runs[0].at("run_id"), b) << "newest first";
   const json trend = lab.query({"history", "ch07:coalesced_copy"});
   ASSERT_EQ(trend.size(), 2u);
-  EXPECT_GT(trend[0].at("baseline_ns"), 0);
+  ASSERT_EQ(trend[0].at("comparisons").size(), 1u);
+  EXPECT_TRUE(trend[0].at("comparisons")[0].at("headline"));
+  EXPECT_GT(trend[0].at("comparisons")[0].at("from_ns"), 0);
 
   fs::remove(fs::path(lab.artifacts) / b / "report.html");
   const json report = lab.query({"report", b});
@@ -216,7 +223,9 @@ TEST(Runs, can_be_compared_listed_reported_and_imported) {
   const json expected = json::parse(shown.out, nullptr, false);
   ASSERT_EQ(expected.size(), 1u);
   EXPECT_EQ(expected[0].at("target"), "ch07:coalesced_copy cpu");
-  EXPECT_EQ(expected[0].at("run_id"), a);
+  ASSERT_EQ(expected[0].at("boards").size(), 1u);
+  EXPECT_EQ(expected[0].at("boards")[0].at("run_id"), a);
+  EXPECT_EQ(expected[0].at("ratios").size(), 1u);
 }
 
 }  // namespace

@@ -2,11 +2,12 @@
 "use strict";
 
 (function main() {
-  const {record, summary} = JSON.parse(document.getElementById("data").textContent);
-  const results = record.results.map((result, index) => Object.assign(result, {index}));
+  const {record, summary, unwitnessed} = JSON.parse(document.getElementById("data").textContent);
+  const results = record.results.map((result, index) => readResult(result, index, unwitnessed[index]));
   const filters = {chapter: "", status: "", backend: "", text: ""};
   const {canvas, redraw, themeButton} = pageFrame();
   let redrawCeilings = null;
+  let redrawLadders = () => {};
   const table = resultsTable(results);
 
   const options = (values, words = {}) => [
@@ -58,7 +59,9 @@
       result.goal,
       result.kind,
       result.bound_by,
-      result.witness.name,
+      result.unwitnessed,
+      ...result.sides.map((side) => side.name),
+      ...result.comparisons.map((comparison) => comparison.witness?.name ?? ""),
       STATUS[result.status].words,
     ]
       .join("\n")
@@ -196,8 +199,8 @@
       el(
         "p",
         {class: "key"},
-        el("span", {class: "k ring"}, "baseline"),
-        el("span", {class: "k disc"}, "optimized"),
+        el("span", {class: "k ring"}, "baseline, or first rung"),
+        el("span", {class: "k disc"}, "optimized, or last rung"),
         el("span", {class: "k lines"}, "measured ceiling"),
       ),
       el("div", {class: "figures"}, charts),
@@ -205,8 +208,25 @@
       el(
         "p",
         {class: "note"},
-        "Bar: optimized; tick: baseline. Targets that do no arithmetic are here and not above.",
+        "Bar: optimized side or last rung; tick: baseline or first rung. Targets that do no arithmetic are here and not above.",
       ),
+      panel,
+    );
+  }
+
+  function labs() {
+    if (!results.some((result) => result.ladder && hasFigures(result))) return null;
+    const panel = el("div", {});
+    redrawLadders = (shown) => {
+      const ladders = shown.filter((result) => result.ladder && hasFigures(result)).map(ladderChart);
+      panel.replaceChildren(
+        ...(ladders.length ? ladders : [el("p", {class: "empty"}, "No lab matches these filters.")]),
+      );
+    };
+    return section(
+      "labs",
+      "Labs",
+      "Rungs in order. Bar: how many times faster than the first rung, logarithmic, with its 95% interval; the full colour is what the rung added to the one before. Diamond and line: a library's speed.",
       panel,
     );
   }
@@ -313,6 +333,7 @@
     const shown = results.filter(matches);
     speedups.replaceChildren(speedupChart(shown));
     redrawCeilings(shown);
+    redrawLadders(shown);
     table.show(shown);
     shownCount.textContent =
       shown.length === results.length
@@ -334,9 +355,10 @@
     section(
       "speedups",
       "Speedups",
-      "Dot: median of optimized over baseline, logarithmic. Line: 95% interval. Left of 1× is slower. Hollow: demonstration.",
+      "Dot: time of the baseline over the optimized side, of a lab's first rung over its last, logarithmic. Line: 95% interval. Left of 1× is slower. Hollow: demonstration.",
       speedups,
     ),
+    labs(),
     section("results", "Results", null, table.node),
     rooflines(),
     sweeps(),

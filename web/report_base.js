@@ -11,7 +11,7 @@ const STATUS = {
   skipped: {words: "skipped", glyph: "–", order: 6},
 };
 
-const BACKEND_WORDS = {cuda: "GPU", cpu: "CPU"};
+const BACKEND_WORDS = {cuda: "GPU", cpu: "CPU", ranks: "ranks"};
 
 // Children that are strings become text nodes, so no value is ever parsed as markup.
 function el(tag, attributes, ...children) {
@@ -37,11 +37,14 @@ const format = {
     if (magnitude >= 1000) return Math.round(value).toLocaleString("en-US");
     return value.toPrecision(digits);
   },
+  // A count short enough for a cell: 4.10e+9 where its digits would say no more.
+  short: (value) => (Math.abs(value) >= 1e5 ? value.toExponential(2) : format.significant(value)),
   // Two decimals, three where 1 is near and the third decides.
   factor: (value, near = 2) =>
     value < 0.1 || value >= 10 ? format.significant(value) : value.toFixed(value < near ? 3 : 2),
   ratio: (value) => `${format.factor(value, 0)}×`,
-  interval: (estimate) => `${format.factor(estimate.lo)} – ${format.factor(estimate.hi)}`,
+  interval: ({lo, hi}) =>
+    lo === null || hi === null ? "interval not known" : `${format.factor(lo)} – ${format.factor(hi)}`,
   // One value, or the two ends of a range in the unit that fits the larger.
   scaled(values, units) {
     const [size, name] = units.find(([unit]) => Math.abs(values.at(-1)) >= unit * 0.9995) ?? units.at(-1);
@@ -73,14 +76,32 @@ const format = {
   utc: (seconds) => new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC",
 };
 
+// A result with what its readers ask for: what it is judged by, and the two sides of that.
+function readResult(result, index, unwitnessed) {
+  const headline =
+    result.comparisons.findLast((comparison) => comparison.kind === "total") ?? result.comparisons[0] ?? null;
+  const side = (name) => result.sides.find((candidate) => candidate.name === name);
+  return Object.assign(result, {
+    index,
+    unwitnessed,
+    headline,
+    first: headline ? side(headline.from) : null,
+    best: headline ? side(headline.to) : null,
+    ladder: result.sides.some((candidate) => candidate.role === "rung"),
+    samples: result.sides.reduce((sum, candidate) => sum + candidate.samples, 0),
+  });
+}
+
 // Only a verified result has figures: a fast wrong answer has none.
 function hasFigures(result) {
   return (
-    result.speedup !== null &&
-    result.speedup.median > 0 &&
+    result.headline !== null &&
+    result.headline.speedup.value > 0 &&
     ["passed", "no_gain", "regressed"].includes(result.status)
   );
 }
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + ".";
 
 const isFailure = (result) => ["wrong", "crashed", "timed_out", "regressed"].includes(result.status);
 

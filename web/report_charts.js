@@ -57,11 +57,11 @@ function rowChart(kind, axis, rows) {
   return el("div", {}, list, more);
 }
 
-function speedupAxis(results) {
-  const estimates = results.map((result) => result.speedup);
-  let lo = Math.floor(Math.log2(Math.min(0.8, ...estimates.map((e) => e.lo))));
-  let hi = Math.ceil(Math.log2(Math.max(2, ...estimates.map((e) => e.hi))));
-  const stride = Math.max(1, Math.ceil((hi - lo) / 9));
+// Powers of two from lowest to highest, in about so many steps.
+function logAxis(lowest, highest, steps = 9) {
+  let lo = Math.floor(Math.log2(lowest));
+  let hi = Math.ceil(Math.log2(highest));
+  const stride = Math.max(1, Math.ceil((hi - lo) / steps));
   lo = Math.floor(lo / stride) * stride;
   hi = Math.ceil(hi / stride) * stride;
   const at = (value) => (100 * (Math.log2(value) - lo)) / (hi - lo);
@@ -71,9 +71,15 @@ function speedupAxis(results) {
   return {at, ticks, steps: (hi - lo) / stride};
 }
 
+function speedupAxis(results) {
+  const known = results.map((result) => result.headline.speedup);
+  const ends = (pick) => known.map((speedup) => speedup[pick] ?? speedup.value);
+  return logAxis(Math.min(0.8, ...ends("lo")), Math.max(2, ...ends("hi")));
+}
+
 function speedupChart(results) {
   const shown = results.filter((result) => result.status !== "skipped");
-  const rank = (result) => (hasFigures(result) ? result.speedup.median : Infinity);
+  const rank = (result) => (hasFigures(result) ? result.headline.speedup.value : Infinity);
   shown.sort((a, b) => rank(b) - rank(a) || a.id.localeCompare(b.id));
   const axis = speedupAxis(shown.filter(hasFigures));
   const one = () => el("i", {class: "one", style: {left: `${axis.at(1)}%`}});
@@ -86,22 +92,27 @@ function speedupChart(results) {
         index >= ROWS_SHOWN,
       );
     }
-    const {median, lo, hi} = result.speedup;
-    const from = axis.at(Math.min(1, median));
-    const to = axis.at(Math.max(1, median));
+    const {value, lo, hi} = result.headline.speedup;
+    const from = axis.at(Math.min(1, value));
+    const to = axis.at(Math.max(1, value));
     const track = [
       one(),
       el("i", {class: "stem", style: {left: `${from}%`, width: `${to - from}%`}}),
-      el("i", {class: "interval", style: {left: `${axis.at(lo)}%`, width: `${axis.at(hi) - axis.at(lo)}%`}}),
+      lo === null
+        ? null
+        : el("i", {
+            class: "interval",
+            style: {left: `${axis.at(lo)}%`, width: `${axis.at(hi) - axis.at(lo)}%`},
+          }),
       el("i", {
         class: `dot${result.kind === "demonstration" ? " hollow" : ""}`,
-        style: {left: `${axis.at(median)}%`},
+        style: {left: `${axis.at(value)}%`},
       }),
     ];
     return chartRow(
       result,
       track,
-      [el("b", {}, format.ratio(median)), el("small", {}, format.interval(result.speedup))],
+      [el("b", {}, format.ratio(value)), el("small", {}, format.interval(result.headline.speedup))],
       index >= ROWS_SHOWN,
     );
   });
@@ -122,35 +133,35 @@ function speedupChart(results) {
 
 function ceilingChart(results) {
   const shown = results.filter(
-    (result) => hasFigures(result) && result.optimized && result.ceiling_percent > 0,
+    (result) => hasFigures(result) && result.best.ceiling_percent > 0,
   );
   if (!shown.length) return null;
-  shown.sort((a, b) => b.ceiling_percent - a.ceiling_percent || a.id.localeCompare(b.id));
+  shown.sort((a, b) => b.best.ceiling_percent - a.best.ceiling_percent || a.id.localeCompare(b.id));
   const top = Math.max(
     100,
     Math.ceil(
-      Math.max(...shown.map((r) => Math.max(r.ceiling_percent, r.baseline?.ceiling_percent ?? 0))) / 25,
+      Math.max(...shown.map((r) => Math.max(r.best.ceiling_percent, r.first.ceiling_percent))) / 25,
     ) * 25,
   );
   const at = (percent) => (100 * percent) / top;
   const ticks = [];
   for (let percent = 0; percent <= top; percent += 25) ticks.push([at(percent), `${percent}%`]);
   const rows = shown.map((result, index) => {
-    const before = result.baseline?.ceiling_percent ?? 0;
+    const before = result.first.ceiling_percent;
     const track = [
       el("i", {class: "one", style: {left: `${at(100)}%`}}),
-      el("i", {class: "bar", style: {width: `${at(result.ceiling_percent)}%`}}),
+      el("i", {class: "bar", style: {width: `${at(result.best.ceiling_percent)}%`}}),
       before > 0 ? el("i", {class: "before", style: {left: `${at(before)}%`}}) : null,
     ];
     const rate =
       result.bound_by === "compute"
-        ? format.gflop(result.optimized.gflop_per_s)
-        : format.gb(result.optimized.gb_per_s);
+        ? format.gflop(result.best.gflop_per_s)
+        : format.gb(result.best.gb_per_s);
     return chartRow(
       result,
       track.filter(Boolean),
       [
-        el("b", {}, format.percent(result.ceiling_percent)),
+        el("b", {}, format.percent(result.best.ceiling_percent)),
         el("small", {}, `${rate}${result.bound_by ? ` · ${result.bound_by}` : ""}`),
       ],
       index >= ROWS_SHOWN,
@@ -213,7 +224,7 @@ const decadeRange = (values) => [
 
 function rooflinePoints(results) {
   return results.filter(
-    (result) => hasFigures(result) && result.intensity > 0 && result.optimized?.gflop_per_s > 0,
+    (result) => hasFigures(result) && result.intensity > 0 && result.best.gflop_per_s > 0,
   );
 }
 
@@ -226,7 +237,7 @@ function drawRoofline(host, results, ceilings, width) {
     .sort((a, b) => b[1].value - a[1].value);
   const xRange = decadeRange([0.1, 100, ...points.map((p) => p.intensity)]);
   const yRange = decadeRange([
-    ...points.flatMap((p) => [p.optimized.gflop_per_s, p.baseline?.gflop_per_s || p.optimized.gflop_per_s]),
+    ...points.flatMap((p) => [p.best.gflop_per_s, p.first.gflop_per_s || p.best.gflop_per_s]),
     ...rates.map(([, rate]) => rate.value),
     ...(bandwidth ? [bandwidth * xRange[0]] : []),
   ]);
@@ -292,9 +303,9 @@ function drawRoofline(host, results, ceilings, width) {
     for (const point of points) {
       ctx.strokeStyle = ctx.fillStyle = colors[point.status];
       const x = px(point.intensity),
-        y = py(point.optimized.gflop_per_s);
-      if (point.baseline?.gflop_per_s > 0) {
-        const from = py(point.baseline.gflop_per_s);
+        y = py(point.best.gflop_per_s);
+      if (point.first.gflop_per_s > 0) {
+        const from = py(point.first.gflop_per_s);
         ctx.lineWidth = dpr;
         ctx.beginPath();
         ctx.moveTo(x, from);
@@ -315,16 +326,16 @@ function drawRoofline(host, results, ceilings, width) {
     const away = (p) =>
       Math.hypot(
         u.valToPos(p.intensity, "x") - u.cursor.left,
-        u.valToPos(p.optimized.gflop_per_s, "y") - u.cursor.top,
+        u.valToPos(p.best.gflop_per_s, "y") - u.cursor.top,
       );
     const nearest = points.reduce((best, p) => (best === null || away(p) < away(best) ? p : best), null);
     tip.hidden = nearest === null || u.cursor.left < 0 || away(nearest) > 24;
     if (tip.hidden) return;
     tip.textContent =
-      `${nearest.id}: ${format.gflop(nearest.optimized.gflop_per_s)} at ${format.significant(nearest.intensity)} FLOP/B, ` +
-      `${format.percent(nearest.ceiling_percent)} of ceiling, ${format.ratio(nearest.speedup.median)}`;
+      `${nearest.id}: ${format.gflop(nearest.best.gflop_per_s)} at ${format.significant(nearest.intensity)} FLOP/B, ` +
+      `${format.percent(nearest.best.ceiling_percent)} of ceiling, ${format.ratio(nearest.headline.speedup.value)}`;
     tip.style.left = `${Math.min(u.cursor.left + 66, host.clientWidth - tip.offsetWidth - 4)}px`;
-    tip.style.top = `${u.valToPos(nearest.optimized.gflop_per_s, "y") + 24}px`;
+    tip.style.top = `${u.valToPos(nearest.best.gflop_per_s, "y") + 24}px`;
   };
   plot(host, {
     width,
@@ -354,7 +365,7 @@ function drawSweep(host, sweep, width) {
   const key = sweep[0].sweep_key;
   const points = [...sweep].sort((a, b) => a.knobs[key] - b.knobs[key]);
   const xs = points.map((point) => point.knobs[key]);
-  const pick = (field) => points.map((point) => (hasFigures(point) ? point.speedup[field] : null));
+  const pick = (field) => points.map((point) => (hasFigures(point) ? point.headline.speedup[field] : null));
   const known = [1, ...pick("lo"), ...pick("hi")].filter((value) => value !== null);
   const color = themeColor("--accent");
   const log = xs[0] > 0 && xs.at(-1) / xs[0] >= 8 ? 2 : undefined;
@@ -363,7 +374,7 @@ function drawSweep(host, sweep, width) {
   const describe = (point) =>
     `${key} = ${point.knobs[key].toLocaleString("en-US")}: ` +
     (hasFigures(point)
-      ? `${format.ratio(point.speedup.median)} (${format.interval(point.speedup)}), ${STATUS[point.status].words}`
+      ? `${format.ratio(point.headline.speedup.value)} (${format.interval(point.headline.speedup)}), ${STATUS[point.status].words}`
       : STATUS[point.status].words);
   readout.textContent = describe(points.at(-1));
   plot(host, {
@@ -387,7 +398,7 @@ function drawSweep(host, sweep, width) {
       text: (v) => `${format.significant(v, 2)}×`,
       size: 54,
     },
-    data: [xs, pick("median"), pick("hi"), pick("lo")],
+    data: [xs, pick("value"), pick("hi"), pick("lo")],
     series: [
       {},
       {stroke: color, width: 2, points: {show: true, size: 7, fill: color}},

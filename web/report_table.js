@@ -3,14 +3,12 @@
 
 const missing = (value) => value === null || value === undefined || value === "";
 
-function witnessCell(witness) {
-  if (!witness.source || witness.source === "none") return el("span", {class: "muted"}, "none");
-  if (!witness.collected) return el("span", {class: "muted"}, "not collected");
-  return el(
-    "span",
-    {class: witness.moved ? "" : "s-wrong ink"},
-    `${format.significant(witness.baseline)} → ${format.significant(witness.optimized)}${witness.moved ? "" : " ✕"}`,
-  );
+// A ladder has a witness per step; those of a pair are shown as they moved.
+function witnessSummary(result) {
+  if (!result.ladder) return witnessCell(result.headline.witness);
+  const steps = result.comparisons.filter((comparison) => comparison.kind === "step");
+  const shown = steps.filter(({witness}) => witness?.collected && witness.moved).length;
+  return `${shown} of ${steps.length} steps`;
 }
 
 // value: what is sorted by, missing values last; cell: what is shown, where `shown` (or, without one, where there is a
@@ -23,72 +21,75 @@ const COLUMNS = [
     key: "speedup",
     label: "Speedup",
     number: true,
-    value: (r) => (hasFigures(r) ? r.speedup.median : null),
-    cell: (r) => el("b", {}, format.ratio(r.speedup.median)),
+    value: (r) => (hasFigures(r) ? r.headline.speedup.value : null),
+    cell: (r) => el("b", {}, format.ratio(r.headline.speedup.value)),
   },
   {
     key: "interval",
     label: "95% interval",
     number: true,
     hide: "narrow",
-    value: (r) => (hasFigures(r) ? r.speedup.lo : null),
-    cell: (r) => format.interval(r.speedup),
+    value: (r) => (hasFigures(r) ? r.headline.speedup.lo : null),
+    cell: (r) => format.interval(r.headline.speedup),
   },
   {
-    key: "baseline",
-    label: "Baseline",
+    key: "from",
+    label: "From",
     number: true,
     hide: "narrow",
-    value: (r) => (hasFigures(r) ? r.baseline?.median_ns : null),
-    cell: (r) => format.ns(r.baseline.median_ns),
+    value: (r) => (hasFigures(r) ? r.first.ns.value : null),
+    cell: (r) => format.ns(r.first.ns.value),
   },
   {
-    key: "optimized",
-    label: "Optimized",
+    key: "to",
+    label: "To",
     number: true,
     hide: "narrow",
-    value: (r) => (hasFigures(r) ? r.optimized?.median_ns : null),
-    cell: (r) => format.ns(r.optimized.median_ns),
+    value: (r) => (hasFigures(r) ? r.best.ns.value : null),
+    cell: (r) => format.ns(r.best.ns.value),
   },
   {
     key: "gb",
     label: "GB/s",
     number: true,
     hide: "medium",
-    value: (r) => (hasFigures(r) && r.optimized?.gb_per_s) || null,
-    cell: (r) => format.significant(r.optimized.gb_per_s),
+    value: (r) => (hasFigures(r) && r.best.gb_per_s) || null,
+    cell: (r) => format.significant(r.best.gb_per_s),
   },
   {
     key: "gflop",
     label: "GFLOP/s",
     number: true,
     hide: "wide",
-    value: (r) => (hasFigures(r) && r.optimized?.gflop_per_s) || null,
-    cell: (r) => format.significant(r.optimized.gflop_per_s),
+    value: (r) => (hasFigures(r) && r.best.gflop_per_s) || null,
+    cell: (r) => format.significant(r.best.gflop_per_s),
   },
   {
     key: "ceiling",
     label: "Of ceiling",
     number: true,
     hide: "small",
-    value: (r) => (hasFigures(r) && r.ceiling_percent) || null,
-    cell: (r) => format.percent(r.ceiling_percent),
+    value: (r) => (hasFigures(r) && r.best.ceiling_percent) || null,
+    cell: (r) => format.percent(r.best.ceiling_percent),
   },
   {
     key: "spread",
     label: "Spread",
     number: true,
     hide: "wide",
-    value: (r) => (hasFigures(r) ? r.optimized?.spread : null),
-    cell: (r) => format.percent(100 * r.optimized.spread),
+    value: (r) => (hasFigures(r) ? r.best.spread : null),
+    cell: (r) => format.percent(100 * r.best.spread),
   },
   {
     key: "witness",
     label: "Witness",
     number: true,
     hide: "medium",
-    value: (r) => (r.witness.collected ? r.witness.optimized / r.witness.baseline : null),
-    cell: (r) => witnessCell(r.witness),
+    value: (r) => {
+      const witness = r.headline?.witness;
+      return witness?.collected ? witness.after / witness.before : null;
+    },
+    cell: witnessSummary,
     shown: hasFigures,
   },
 ];
@@ -113,52 +114,69 @@ const pairs = (entries) => {
     : null;
 };
 
-function numbersTable(caption, rows) {
+// A row per figure, a column per side.
+function numbersTable(caption, sides, rows) {
   if (!rows.length) return null;
   return el(
-    "table",
-    {class: "numbers"},
-    el("caption", {}, caption),
+    "div",
+    {class: "scroll-x"},
     el(
-      "thead",
-      {},
+      "table",
+      {class: "numbers"},
+      el("caption", {}, caption),
       el(
-        "tr",
+        "thead",
         {},
-        ["", "baseline", "optimized", "unit"].map((text) => el("th", {scope: "col"}, text)),
-      ),
-    ),
-    el(
-      "tbody",
-      {},
-      rows.map(([name, baseline, optimized, unit]) =>
         el(
           "tr",
           {},
-          el("th", {scope: "row"}, name),
-          el("td", {}, baseline),
-          el("td", {}, optimized),
-          el("td", {class: "unit"}, unit),
+          ["", ...sides.map((side) => side.name), "unit"].map((text) => el("th", {scope: "col"}, text)),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        rows.map(([name, values, unit]) =>
+          el(
+            "tr",
+            {},
+            el("th", {scope: "row"}, name),
+            values.map((value) => el("td", {}, value)),
+            el("td", {class: "unit"}, unit),
+          ),
         ),
       ),
     ),
   );
 }
 
+const metricText = ({value, lo, hi}) =>
+  value === null
+    ? "–"
+    : lo === null || hi === null
+      ? format.significant(value)
+      : [
+          format.significant(value),
+          el("small", {class: "muted"}, ` ${format.significant(lo)} – ${format.significant(hi)}`),
+        ];
+
 const metricRows = (metrics) =>
-  Object.entries(metrics).map(([name, metric]) => [
+  Object.entries(metrics).map(([name, metric]) => [name, metric.sides.map(metricText), metric.unit]);
+
+const counterRows = (counters) =>
+  Object.entries(counters).map(([name, values]) => [
     name,
-    format.significant(metric.baseline),
-    format.significant(metric.optimized),
-    metric.unit,
+    values.map((value) => (value === null ? "–" : format.significant(value))),
+    "",
   ]);
 
-function sideRows({baseline, optimized}) {
-  if (!baseline || !optimized) return [];
-  const row = (name, unit, text) => [name, text(baseline), text(optimized), unit];
+function sideRows({sides}) {
+  const row = (name, unit, text) => [name, sides.map(text), unit];
   return [
-    row("time, median", "", (side) => format.ns(side.median_ns)),
-    row("time, 95% interval", "", (side) => format.ns(side.lo_ns, side.hi_ns)),
+    row("time, median", "", (side) => format.ns(side.ns.value)),
+    row("time, 95% interval", "", (side) =>
+      side.ns.lo === null ? "not known" : format.ns(side.ns.lo, side.ns.hi),
+    ),
     row("spread (IQR / median)", "%", (side) => format.significant(100 * side.spread, 2)),
     row("samples", "", (side) => side.samples.toLocaleString("en-US")),
     row("bandwidth", "GB/s", (side) => format.significant(side.gb_per_s)),
@@ -167,14 +185,28 @@ function sideRows({baseline, optimized}) {
   ];
 }
 
-function witnessText(witness) {
-  if (!witness.source || witness.source === "none")
-    return [["Witness", `none: ${witness.meaning || "nothing to read"}`]];
-  const outcome = !witness.collected
-    ? `not collected: ${witness.why_not || "no reason given"}`
-    : `${format.significant(witness.baseline)} → ${format.significant(witness.optimized)}, ${witness.moved ? "moved as claimed" : "did not move as claimed"}`;
+function witnessOutcome(witness) {
+  if (!witness || !witness.source || witness.source === "none")
+    return `none: ${witness?.meaning || "nothing to read"}`;
+  if (!witness.collected) return `not collected: ${witness.why_not || "no reason given"}`;
+  return `${format.short(witness.before)} → ${format.short(witness.after)}, ${witness.moved ? "moved as claimed" : "did not move as claimed"}`;
+}
+
+function witnessText(result) {
+  if (!result.headline) return [];
+  if (result.ladder) {
+    return result.comparisons
+      .filter((comparison) => comparison.kind === "step")
+      .map(({to, witness}) => [
+        "Witness",
+        `${to}: ${witness?.name ? `${witness.name} ` : ""}${witnessOutcome(witness)}`,
+      ]);
+  }
+  const {witness} = result.headline;
+  const seen = [["Witness", witnessOutcome(witness)]];
+  if (!witness || !witness.source || witness.source === "none") return seen;
   return [
-    ["Witness", outcome],
+    ...seen,
     ["Shows", witness.meaning],
     ["Read from", `${witness.source} ${witness.name}`],
     ["Expected", witness.expected],
@@ -185,7 +217,9 @@ function verificationText({verification}) {
   if (!verification.checks) return "not verified: the target did not get that far";
   return (
     `largest relative error ${format.significant(verification.max_error)}, allowed ${format.significant(verification.bound)}; ` +
-    `${verification.checks} checks over ${format.percent(verification.checked_percent)} of the elements`
+    `${verification.checks} checks, ${verification.timed_checks} of them of timed samples; ` +
+    `${format.percent(verification.seen_percent)} of the elements seen, ` +
+    `${format.percent(verification.recomputed_percent)} recomputed`
   );
 }
 
@@ -222,8 +256,12 @@ function conditionsText({conditions, samples, seconds}) {
 }
 
 function details(result) {
+  // The figures of many sides need the whole width.
+  const wide = result.sides.length > 2 ? "block wide-block" : "block";
   const block = (title, ...content) =>
     content.some(Boolean) ? el("div", {class: "block"}, el("h3", {}, title), content) : null;
+  const figures = (title, table) =>
+    table ? el("div", {class: wide}, el("h3", {}, title), table) : null;
   return el(
     "div",
     {class: "details"},
@@ -236,6 +274,7 @@ function details(result) {
         )
       : null,
     el("p", {class: "claim"}, result.claim),
+    result.unwitnessed ? el("p", {class: "note"}, sentence(result.unwitnessed)) : null,
     result.notes.map((note) => el("p", {class: "note"}, `Note: ${note}`)),
     el(
       "div",
@@ -243,7 +282,7 @@ function details(result) {
       block(
         "What",
         pairs([
-          ["Pair", result.title],
+          [result.ladder ? "Lab" : "Pair", result.title],
           ["Technique", result.technique],
           ["Goal", result.goal.replace("_", " ")],
           ["Kind", result.kind],
@@ -258,11 +297,11 @@ function details(result) {
           ["Log", result.log],
         ]),
       ),
-      block("Evidence", pairs([["Verified", verificationText(result)], ...witnessText(result.witness)])),
+      block("Evidence", pairs([["Verified", verificationText(result)], ...witnessText(result)])),
       block("Conditions", pairs(conditionsText(result))),
-      hasFigures(result) ? block("Sides", numbersTable("Both sides", sideRows(result))) : null,
-      block("Metrics", numbersTable("Metrics of the pair", metricRows(result.metrics))),
-      block("Counters", numbersTable("Hardware counters", metricRows(result.counters))),
+      hasFigures(result) ? figures("Sides", numbersTable("Sides", result.sides, sideRows(result))) : null,
+      figures("Metrics", numbersTable("Metrics of the target", result.sides, metricRows(result.metrics))),
+      figures("Counters", numbersTable("Hardware counters", result.sides, counterRows(result.counters))),
     ),
   );
 }
@@ -364,6 +403,7 @@ function resultsTable(all) {
             {class: "technique"},
             result.technique,
             result.kind === "demonstration" ? " · demonstration" : "",
+            result.unwitnessed ? " · mechanism not witnessed" : "",
           ),
         );
       }

@@ -51,6 +51,11 @@ void add_format(CLI::App& command, Format& format);
 /// One sentence on stderr; returns the exit code of its kind.
 int report_error(const Error& error);
 
+/// What every binary has, and what those that link the engine have beside it: engine_commands.cc,
+/// or nothing in the binaries of test catalogues.
+void add_lab_commands(CLI::App& app, Context& context);
+void add_engine_commands(CLI::App& app, Context& context);
+
 /// A command sets context.exit_code. Each lives in a file of its own name.
 void add_list(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);

@@ -1,4 +1,5 @@
-// gauntlet compare: two runs side by side; a difference counts where the intervals part.
+// gauntlet compare: two runs side by side; a difference counts where the interval of the ratio
+// leaves 1.
 #include "lab/records/compare.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "lab/records/records.h"
+#include "stats/interval_json.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -28,10 +30,10 @@ Expected<lab::RunRecord> load(const Options& options, const std::string& name) {
   return folder->load();
 }
 
-json to_json(const lab::Estimate& e) { return {{"median", e.median}, {"lo", e.lo}, {"hi", e.hi}}; }
+json json_of(const stats::Interval& of) { return of.value > 0 ? stats::to_json(of) : json(); }
 
-std::string text_of(const lab::Estimate& e) {
-  return e.median > 0 ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", e.median, e.lo, e.hi) : "-";
+std::string text_of(const stats::Interval& of) {
+  return of.value > 0 ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", of.value, of.lo, of.hi) : "-";
 }
 
 int compare(const Options& options) {
@@ -48,12 +50,15 @@ int compare(const Options& options) {
       rows.push_back({{"id", d.id},
                       {"backend", d.backend},
                       {"sweep", d.sweep},
+                      {"kind", d.kind.empty() ? "pair" : d.kind},
+                      {"from", d.from},
+                      {"to", d.to},
                       {"verdict", lab::name_of(d.verdict)},
                       {"status_a", d.status_a},
                       {"status_b", d.status_b},
-                      {"speedup_a", to_json(d.speedup_a)},
-                      {"speedup_b", to_json(d.speedup_b)},
-                      {"ratio", d.ratio}});
+                      {"speedup_a", json_of(d.speedup_a)},
+                      {"speedup_b", json_of(d.speedup_b)},
+                      {"ratio", json_of(d.ratio)}});
     }
     fmt::print(
         "{}\n",
@@ -68,8 +73,7 @@ int compare(const Options& options) {
   }
   Table table({"target", "on", ">speedup A", ">speedup B", ">B/A", "verdict"});
   for (const auto& d : differences) {
-    table.add({d.sweep.empty() ? d.id : d.id + " " + d.sweep, d.backend, text_of(d.speedup_a),
-               text_of(d.speedup_b), d.ratio > 0 ? fmt::format("{:.3f}", d.ratio) : "-",
+    table.add({d.label(), d.backend, text_of(d.speedup_a), text_of(d.speedup_b), text_of(d.ratio),
                d.status_a == d.status_b || d.status_a.empty() || d.status_b.empty()
                    ? lab::name_of(d.verdict)
                    : fmt::format("{} ({} → {})", lab::name_of(d.verdict), d.status_a, d.status_b)});
@@ -91,7 +95,10 @@ void add_compare(CLI::App& app, Context& context) {
   command->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
       ->capture_default_str();
   add_format(*command, options->format);
-  command->footer("Example:  gauntlet compare previous latest");
+  command->footer(
+      "faster, slower: the 95% interval of B/A leaves 1. same: it holds 1 and is within 5% of it. "
+      "unclear:\nit is wider. A lab has a line per comparison.\n\n"
+      "Example:  gauntlet compare previous latest");
   command->callback([options, &context] { context.exit_code = compare(*options); });
 }
 

@@ -23,6 +23,7 @@ struct Options {
   std::string machine;
   std::string run;
   std::string artifacts = "artifacts";
+  bool replace = false;
   Format format = Format::text;
 };
 
@@ -40,27 +41,71 @@ std::string date(std::int64_t seconds) {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
+json to_json(const lab::ExpectedValue& expected) {
+  return {{"value", expected.value},
+          {"tolerance", expected.tolerance},
+          {"between_boards", expected.between}};
+}
+
+json to_json(const std::string& machine, const std::string& target,
+             const lab::Expectation& expectation) {
+  json ratios = json::array(), times = json::object(), boards = json::array();
+  for (const auto& [from, to, ignored] : expectation.newest().ratios) {
+    json ratio = to_json(*expectation.ratio(from, to));
+    ratio["from"] = from;
+    ratio["to"] = to;
+    ratios.push_back(std::move(ratio));
+  }
+  for (const auto& [side, ignored] : expectation.newest().times_ns) {
+    times[side] = to_json(*expectation.time_ns(side));
+  }
+  for (const auto& board : expectation.boards) {
+    boards.push_back({{"board", board.provenance.board},
+                      {"status", board.status},
+                      {"run_id", board.provenance.run_id},
+                      {"commit", board.provenance.commit},
+                      {"recorded_at", board.provenance.recorded_at}});
+  }
+  return {{"machine", machine},
+          {"target", target},
+          {"ratios", ratios},
+          {"times_ns", times},
+          {"boards", boards}};
+}
+
+std::string tolerance_text(const lab::ExpectedValue& expected) {
+  const std::string text = fmt::format("{:.0f}%", expected.tolerance * 100);
+  return expected.between > 0
+             ? fmt::format("{} ({:.0f}% between boards)", text, expected.between * 100)
+             : text;
+}
+
+void add_rows(Table& table, const std::string& machine, const std::string& target,
+              const lab::Expectation& expectation) {
+  const lab::BoardExpectation& newest = expectation.newest();
+  for (const auto& [from, to, ignored] : newest.ratios) {
+    const lab::ExpectedValue ratio = *expectation.ratio(from, to);
+    const auto time = expectation.time_ns(to);
+    table.add({machine, target, newest.ratios.size() > 1 ? from + " → " + to : "",
+               fmt::format("{:.3f}", ratio.value), tolerance_text(ratio),
+               time ? fmt::format("{:.1f} µs", time->value / 1e3) : "-",
+               std::to_string(expectation.boards.size()), newest.provenance.run_id,
+               newest.provenance.commit, date(newest.provenance.recorded_at)});
+  }
+}
+
 int show(const Options& options) {
   const auto keys = options.machine.empty() ? machine_keys(options.folder)
                                             : std::vector<std::string>{options.machine};
   json all = json::array();
-  Table table({"machine", "target on", ">speedup", ">tolerance", ">optimized", "run", "commit",
-               "recorded"});
+  Table table({"machine", "target on", "compared", ">speedup", ">tolerance", ">time", ">boards",
+               "newest run", "commit", "recorded"});
   for (const std::string& key : keys) {
     const auto expectations = lab::Expectations::load(options.folder, key);
     if (!expectations) return report_error(expectations.error());
-    for (const auto& [name, e] : expectations->entries()) {
-      all.push_back({{"machine", key},
-                     {"target", name},
-                     {"ratio", e.ratio.median},
-                     {"tolerance", e.ratio.tolerance},
-                     {"run_id", e.run_id},
-                     {"commit", e.commit},
-                     {"recorded_at", e.recorded_at}});
-      table.add({key, name, fmt::format("{:.3f}", e.ratio.median),
-                 fmt::format("{:.0f}%", e.ratio.tolerance * 100),
-                 e.optimized_ns ? fmt::format("{:.1f} µs", e.optimized_ns->median / 1e3) : "-",
-                 e.run_id, e.commit, date(e.recorded_at)});
+    for (const auto& [target, expectation] : expectations->entries()) {
+      all.push_back(to_json(key, target, expectation));
+      add_rows(table, key, target, expectation);
     }
   }
   if (options.format == Format::json) {
@@ -75,20 +120,21 @@ int show(const Options& options) {
 }
 
 int import_run(const Options& options) {
+  using OtherBoards = lab::Expectations::OtherBoards;
   const auto folder = lab::RunFolder::find(options.artifacts, options.run);
   if (!folder) return report_error(folder.error());
   const auto record = folder->load();
   if (!record) return report_error(record.error());
-  for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
-    const std::string key =
-        backend == lab::BackendKind::cpu ? record->machine.cpu_key() : record->machine.gpu_key();
+  for (const lab::BackendKind backend : lab::kBackends) {
+    const std::string key = lab::machine_key_of(record->machine, backend);
+    const lab::Provenance provenance = lab::provenance_of(*record, backend);
     auto expectations = lab::Expectations::load(options.folder, key);
     if (!expectations) return report_error(expectations.error());
     int count = 0;
     for (const lab::Result& result : record->results) {
-      if (result.backend != backend || !result.speedup) continue;
-      expectations->record(result, record->run_id, record->build.commit, record->started_at);
-      ++count;
+      if (result.backend != backend) continue;
+      count += expectations->record(result, provenance,
+                                    options.replace ? OtherBoards::drop : OtherBoards::keep);
     }
     if (count == 0) continue;
     if (auto saved = expectations->save(options.folder); !saved) return report_error(saved.error());
@@ -108,10 +154,16 @@ void add_expectations(CLI::App& app, Context& context) {
   command->add_option("--expectations-dir", options->folder, "folder of the expectations")
       ->capture_default_str();
   add_format(*command, options->format);
-  command->footer("Example:  gauntlet expectations import runs/h200/20261115-022501-4f2a");
+  command->footer(
+      "Each GPU's figures are kept by its UUID. What is expected is the middle of them; a run may "
+      "leave it\nby the noise of a run (three half-widths of its interval, 3% to 20%) and by half "
+      "the range between\nthe GPUs that recorded it.\n\n"
+      "Example:  gauntlet expectations import runs/h200/20261115-022501-4f2a");
   CLI::App* import =
       command->add_subcommand("import", "record a run's results, made here or elsewhere");
   import->add_option("run", options->run, "run id, folder, or 'latest'")->required();
+  import->add_flag("--replace", options->replace,
+                   "drop what other GPUs of this kind recorded: the program changed, not the GPU");
   import->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
       ->capture_default_str();
   command->callback([options, import, &context] {

@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "core/text.h"
 #include "lab/records/store.h"
+#include "stats/interval_json.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -19,6 +20,7 @@ using nlohmann::json;
 struct Options {
   std::string target;
   std::string backend;
+  bool all = false;
   int limit = 20;
   std::string artifacts = "artifacts";
   Format format = Format::text;
@@ -54,36 +56,54 @@ int show_runs(const lab::RunStore& store, const Options& options) {
   return 0;
 }
 
+json to_json(const lab::StoredComparison& comparison) {
+  return {{"from", comparison.from},         {"to", comparison.to},
+          {"kind", comparison.kind},         {"verdict", comparison.verdict},
+          {"headline", comparison.headline}, {"speedup", stats::to_json(comparison.speedup)},
+          {"from_ns", comparison.from_ns},   {"to_ns", comparison.to_ns}};
+}
+
+json to_json(const lab::StoredResult& result) {
+  json comparisons = json::array();
+  for (const auto& comparison : result.comparisons) comparisons.push_back(to_json(comparison));
+  return {{"run_id", result.run_id},   {"started_at", result.started_at}, {"commit", result.commit},
+          {"id", result.id},           {"backend", result.backend},       {"status", result.status},
+          {"comparisons", comparisons}};
+}
+
+void add_row(Table& table, const lab::StoredResult& result,
+             const lab::StoredComparison* comparison) {
+  std::string compared, speedup = "-", from = "-", to = "-";
+  if (comparison) {
+    const auto& [value, lo, hi] = comparison->speedup;
+    if (comparison->kind != "pair") {
+      compared = fmt::format("{} → {} ({})", comparison->from, comparison->to, comparison->kind);
+    }
+    speedup = fmt::format("{:.3f} [{:.3f}, {:.3f}]", value, lo, hi);
+    from = format_duration_ns(comparison->from_ns);
+    to = format_duration_ns(comparison->to_ns);
+  }
+  table.add({result.id, result.backend, result.run_id, when(result.started_at), result.commit,
+             result.status, compared, speedup, from, to});
+}
+
 int show_target(const lab::RunStore& store, const Options& options) {
   const auto results = store.history(options.target, options.backend, options.limit);
   if (!results) return report_error(results.error());
   if (options.format == Format::json) {
     json all = json::array();
-    for (const auto& r : *results) {
-      all.push_back(
-          {{"run_id", r.run_id},
-           {"started_at", r.started_at},
-           {"commit", r.commit},
-           {"id", r.id},
-           {"backend", r.backend},
-           {"status", r.status},
-           {"speedup", {{"median", r.speedup.median}, {"lo", r.speedup.lo}, {"hi", r.speedup.hi}}},
-           {"baseline_ns", r.baseline_ns},
-           {"optimized_ns", r.optimized_ns}});
-    }
+    for (const auto& result : *results) all.push_back(to_json(result));
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
-  Table table({"target", "on", "run", "when (UTC)", "commit", "status", ">speedup", ">baseline",
-               ">optimized"});
-  for (const auto& r : *results) {
-    const bool timed = r.speedup.median > 0;
-    table.add({r.id, r.backend, r.run_id, when(r.started_at), r.commit, r.status,
-               timed ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", r.speedup.median, r.speedup.lo,
-                                   r.speedup.hi)
-                     : "-",
-               timed ? format_duration_ns(r.baseline_ns) : "-",
-               timed ? format_duration_ns(r.optimized_ns) : "-"});
+  Table table({"target", "on", "run", "when (UTC)", "commit", "status", "compared", ">speedup",
+               ">from", ">to"});
+  for (const auto& result : *results) {
+    if (options.all && result.headline()) {
+      for (const auto& comparison : result.comparisons) add_row(table, result, &comparison);
+    } else {
+      add_row(table, result, result.headline());
+    }
   }
   if (table.empty()) {
     fmt::print("no run holds a result of '{}'\n", options.target);
@@ -115,9 +135,12 @@ void add_history(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("history", "past runs, or one target's trend");
   command->add_option("target", options->target, "an id or a glob; without one: the runs");
-  command->add_option("--backend", options->backend, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--limit", options->limit, "rows at most")->check(CLI::Range(1, 100000));
+  command->add_option("--backend", options->backend, "cpu, cuda or ranks")
+      ->check(CLI::IsMember({"cpu", "cuda", "ranks"}));
+  command->add_flag("--all", options->all,
+                    "each comparison of a lab, not just its last rung against its first");
+  command->add_option("--limit", options->limit, "runs, or results, at most")
+      ->check(CLI::Range(1, 100000));
   command->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
       ->capture_default_str();
   add_format(*command, options->format);

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/table.h"
 #include "lab/author/coverage.h"
+#include "lab/author/suites.h"
 #include "lab/run/judge.h"
 
 namespace gauntlet::cli {
@@ -19,15 +21,41 @@ struct Options {
   std::string tag;
   std::string backend;
   bool coverage = false;
+  bool suites = false;
   Format format = Format::text;
 };
 
 std::vector<std::string> backends_of(const lab::Target& target) {
   std::vector<std::string> names;
-  for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
+  for (const lab::BackendKind backend : lab::kBackends) {
     if (target.has(backend)) names.emplace_back(lab::name_of(backend));
   }
   return names;
+}
+
+/// Whose facts stand for the target where there is room for one backend's.
+lab::BackendKind primary_of(const lab::Target& target) {
+  for (const lab::BackendKind backend : {lab::BackendKind::cuda, lab::BackendKind::cpu}) {
+    if (target.has(backend)) return backend;
+  }
+  return lab::BackendKind::ranks;
+}
+
+const char* kind_of(const lab::BackendFacts& facts) {
+  return facts.kind == lab::Kind::comparison ? "comparison" : "demonstration";
+}
+
+/// "comparison", or where backends differ "cpu demonstration, cuda comparison".
+std::string kinds_text(const lab::Target& target) {
+  std::vector<std::string> each;
+  std::set<std::string> different;
+  for (const lab::BackendKind backend : lab::kBackends) {
+    if (!target.has(backend)) continue;
+    const std::string kind = kind_of(target.facts(backend));
+    each.push_back(fmt::format("{} {}", lab::name_of(backend), kind));
+    different.insert(kind);
+  }
+  return different.size() == 1 ? *different.begin() : fmt::format("{}", fmt::join(each, ", "));
 }
 
 int list_coverage(const lab::Catalog& catalog, Format format) {
@@ -59,6 +87,28 @@ int list_coverage(const lab::Catalog& catalog, Format format) {
   return 0;
 }
 
+int list_suites(const lab::Catalog& catalog, Format format) {
+  const auto suites = lab::load_suites();
+  if (!suites) return report_error(suites.error());
+  json all = json::array();
+  Table table({"suite", "targets", "what for"});
+  for (const lab::Suite& suite : *suites) {
+    // A suite of chapters to come is listed with what it has: nothing yet.
+    const auto chosen = catalog.suite(suite.name);
+    json ids = json::array();
+    if (chosen) {
+      for (const lab::Target* target : *chosen) ids.push_back(target->id());
+    }
+    table.add({suite.name, std::to_string(ids.size()), suite.purpose});
+    all.push_back({{"name", suite.name},
+                   {"purpose", suite.purpose},
+                   {"patterns", suite.patterns},
+                   {"targets", ids}});
+  }
+  fmt::print("{}", format == Format::json ? all.dump(2) + "\n" : table.text());
+  return 0;
+}
+
 int list_targets(const lab::Catalog& catalog, const Options& options) {
   const auto chosen =
       options.targets.empty() ? catalog.select({"*"}) : catalog.select(options.targets);
@@ -73,14 +123,18 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
     }
     const auto& tags = target->pair.tags;
     if (!options.tag.empty() && std::ranges::find(tags, options.tag) == tags.end()) continue;
-    const auto primary =
-        target->has(lab::BackendKind::cuda) ? lab::BackendKind::cuda : lab::BackendKind::cpu;
+    const lab::BackendKind primary = primary_of(*target);
     const lab::Result about = lab::describe(*target, primary, lab::Knobs{});
     const auto needs = target->needs(primary);
     if (options.format == Format::json) {
-      json claims, knobs = json::array();
-      for (lab::BackendKind backend : {lab::BackendKind::cpu, lab::BackendKind::cuda}) {
-        if (target->has(backend)) claims[lab::name_of(backend)] = target->facts(backend).claim;
+      json claims, kinds, sides, knobs = json::array();
+      for (const lab::BackendKind backend : lab::kBackends) {
+        if (!target->has(backend)) continue;
+        const lab::BackendFacts& facts = target->facts(backend);
+        const char* name = lab::name_of(backend);
+        claims[name] = facts.claim;
+        kinds[name] = kind_of(facts);
+        for (const lab::SideSource& side : target->sides(backend)) sides[name].push_back(side.name);
       }
       for (const lab::Knob& knob : target->pair.knobs) {
         knobs.push_back({{"name", knob.name},
@@ -94,7 +148,8 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
       all.push_back({{"id", about.id},
                      {"chapter", about.chapter},
                      {"name", target->source.name},
-                     {"kind", about.kind},
+                     {"kinds", kinds},
+                     {"sides", sides},
                      {"technique", about.technique},
                      {"title", about.title},
                      {"claim", about.claim},
@@ -105,8 +160,8 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
                      {"tags", tags},
                      {"knobs", knobs}});
     } else {
-      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), about.kind, about.technique,
-                 fmt::format("{}", fmt::join(needs, ", ")), about.title});
+      table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), kinds_text(*target),
+                 about.technique, fmt::format("{}", fmt::join(needs, ", ")), about.title});
     }
   }
   if (options.format == Format::json) {
@@ -127,13 +182,16 @@ void add_list(CLI::App& app, Context& context) {
   command->add_option("targets", options->targets, "ids, chapters or globs (default: all)");
   command->add_option("--tag", options->tag, "only targets with this tag");
   command->add_option("--backend", options->backend, "only targets with this backend")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+      ->check(CLI::IsMember({"cpu", "cuda", "ranks"}));
   command->add_flag("--coverage", options->coverage,
                     "the field's named techniques and where each is covered");
+  command->add_flag("--suites", options->suites,
+                    "the suites of 'gauntlet run --suite', and what each is for");
   add_format(*command, options->format);
   command->footer("Example:  gauntlet list ch07 --backend cpu");
   command->callback([options, &context] {
     context.exit_code = options->coverage ? list_coverage(context.catalog, options->format)
+                        : options->suites ? list_suites(context.catalog, options->format)
                                           : list_targets(context.catalog, *options);
   });
 }

@@ -59,24 +59,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", build_info().version + " (" + build_info().commit + ")");
   app.footer("Start with:  gauntlet list   then   gauntlet run --suite quick");
-  add_list(app, context);
-  add_run(app, context);
-  add_compare(app, context);
-  add_history(app, context);
-  add_expectations(app, context);
-  add_report(app, context);
-  add_roofline(app, context);
-  add_doctor(app, context);
-  add_new(app, context);
-  add_convert(app, context);
-  add_generate(app, context);
-  add_chat(app, context);
-  add_perplexity(app, context);
-  add_bench(app, context);
-  add_analyze(app, context);
-  add_serve(app, context);
-  add_load(app, context);
-  add_tokenize(app, context);
+  add_lab_commands(app, context);
+  add_engine_commands(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -93,6 +77,18 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+
+void add_lab_commands(CLI::App& app, Context& context) {
+  add_list(app, context);
+  add_run(app, context);
+  add_compare(app, context);
+  add_history(app, context);
+  add_expectations(app, context);
+  add_report(app, context);
+  add_roofline(app, context);
+  add_doctor(app, context);
+  add_new(app, context);
+}
 
 void add_format(CLI::App& command, Format& format) {
   add_choice<Format>(command, "--format", format, {{"text", Format::text}, {"json", Format::json}},

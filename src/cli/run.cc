@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text.h"
+#include "lab/author/suites.h"
 #include "lab/run/run_session.h"
 
 namespace gauntlet::cli {
@@ -138,21 +139,36 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
   return session;
 }
 
+void print_rungs(const lab::Result& r) {
+  for (const lab::ComparisonResult& c : r.comparisons) {
+    if (c.kind == "total") continue;
+    const bool step = c.kind == "step";
+    fmt::print("         {:24} {:>6.2f}x [{:.2f}, {:.2f}]  {:>9}  {}\n",
+               step ? c.to : "over " + c.from, c.speedup.value, c.speedup.lo, c.speedup.hi,
+               format_duration_ns(r.side(step ? c.to : c.from).ns.value),
+               step ? stats::words_of(c.verdict) : "yardstick");
+  }
+}
+
 void print_result(const lab::Result& r, int index, int count) {
   std::string line =
       fmt::format("[{:>{}}/{}] {:9} {:28} {:4}", index + 1, std::to_string(count).size(), count,
                   lab::name_of(r.status), r.id, lab::name_of(r.backend));
-  if (!r.sweep_key.empty()) line += fmt::format(" {}={}", r.sweep_key, r.knobs.at(r.sweep_key));
-  if (r.speedup) {
-    line += fmt::format("  {:>6.2f}x [{:.2f}, {:.2f}]", r.speedup->median, r.speedup->lo,
-                        r.speedup->hi);
-    line += fmt::format("  {:>9}", format_duration_ns(r.optimized->ns.median));
-    if (r.ceiling_percent > 0) {
-      line += fmt::format("  {:>3.0f}% of {}", r.ceiling_percent, r.bound_by);
+  if (!r.sweep_key.empty()) line += " " + r.sweep();
+  if (r.measured()) {
+    const stats::Interval& speedup = r.headline().speedup;
+    line += fmt::format("  {:>6.2f}x [{:.2f}, {:.2f}]", speedup.value, speedup.lo, speedup.hi);
+    line += fmt::format("  {:>9}", format_duration_ns(r.best().ns.value));
+    if (r.best().ceiling_percent > 0) {
+      line += fmt::format("  {:>3.0f}% of {}", r.best().ceiling_percent, r.bound_by);
     }
   }
   if (!r.reason.empty()) line += "  " + r.reason;
   fmt::print("{}\n", line);
+  if (r.is_ladder()) print_rungs(r);
+  if (const std::string open = lab::unwitnessed(r); !open.empty()) {
+    fmt::print("         {}\n", open);
+  }
   for (const std::string& note : r.notes) fmt::print("         {}\n", note);
   std::fflush(stdout);
 }
@@ -215,7 +231,9 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   auto options = std::make_shared<Options>();
   command.add_option("--targets,-t", options->targets,
                      "ids, chapters or globs, as in ch07:transpose_padded, ch07, 'ch0*:*copy'");
-  command.add_option("--suite", options->suite, "quick, act1 to act4, or all");
+  const auto suites = lab::load_suites();
+  command.add_option("--suite", options->suite,
+                     suites ? lab::suite_names(*suites) : suites.error().message);
   add_choice<lab::BackendChoice>(command, "--backend", options->backend,
                                  {{"auto", lab::BackendChoice::automatic},
                                   {"cpu", lab::BackendChoice::cpu},
@@ -256,9 +274,11 @@ std::shared_ptr<Options> declare(CLI::App& command) {
       "--no-ceilings", options->no_ceilings,
       "do not measure what this machine can do at most; results lack their share of it");
   command.add_flag("--accept-regressions", options->accept_regressions,
-                   "record what fell behind its expectation as the new expectation");
+                   "record what fell behind its expectation as the new expectation, in place of "
+                   "what any GPU recorded");
   command.add_flag("--update-expectations", options->update_expectations,
-                   "record all results as this machine's expectations");
+                   "record all results as this machine's expectations; what other GPUs of its "
+                   "kind recorded stays, and their spread is tolerated");
   command.add_option("--expectations-dir", options->expectations,
                      "folder of the expectations (default: ./expectations)");
   command.add_option("--artifacts-dir", options->artifacts, "where runs are kept")

@@ -1,6 +1,6 @@
 // Writes the report of an invented run that has everything a report may have to show: every status,
-// both backends, a sweep, long reasons, figures that are not finite, and strings that try to break
-// out of the page.
+// both backends, a lab, a sweep, witnesses seen and not, long reasons, figures that are not finite,
+// and strings that try to break out of the page.
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "lab/records/run_record.h"
 #include "lab/report/html.h"
 #include "lab/report/markdown.h"
-#include "lab/records/run_record.h"
 
 namespace gauntlet::lab {
 namespace {
@@ -33,8 +33,15 @@ struct Sample {
   BackendKind backend = BackendKind::cuda;
 };
 
-SideResult side(const Sample& sample, double us, double percent, double noise) {
-  return {.ns = {.median = us * 1e3, .lo = us * 1e3 * (1 - noise), .hi = us * 1e3 * (1 + noise)},
+stats::Interval around(double value, double noise) {
+  return {value, value * (1 - noise), value * (1 + noise)};
+}
+
+SideResult side(const char* name, const char* role, const Sample& sample, double us, double percent,
+                double noise) {
+  return {.name = name,
+          .role = role,
+          .ns = around(us * 1e3, noise),
           .spread = noise * 1.4,
           .samples = 240,
           .gb_per_s = sample.gb / (us * 1e-6),
@@ -57,11 +64,6 @@ Result plain(const Sample& sample, std::string reason = {}) {
           .status = sample.status,
           .reason = std::move(reason),
           .log = "logs/" + sample.id + "." + name_of(sample.backend) + ".log",
-          .witness = {.name = "dram__bytes_read.sum",
-                      .meaning = "bytes read from DRAM",
-                      .source = "counter",
-                      .why_not = "the target was not timed",
-                      .expected = "falls by at least 1.1x"},
           .seconds = 0.4};
 }
 
@@ -70,35 +72,113 @@ Result measured(const Sample& sample) {
   const bool gpu = sample.backend == BackendKind::cuda;
   const double noise = gpu ? 0.004 : 0.03;
   const double optimized_us = sample.baseline_us / sample.speedup;
-  result.speedup = Estimate{.median = sample.speedup,
-                            .lo = sample.speedup * (1 - 2 * noise),
-                            .hi = sample.speedup * (1 + 2 * noise)};
-  result.baseline =
-      side(sample, sample.baseline_us, sample.ceiling_percent / sample.speedup, noise);
-  result.optimized = side(sample, optimized_us, sample.ceiling_percent, noise);
-  result.ceiling_percent = sample.ceiling_percent;
+  result.sides = {
+      side("baseline", "baseline", sample, sample.baseline_us,
+           sample.ceiling_percent / sample.speedup, noise),
+      side("optimized", "optimized", sample, optimized_us, sample.ceiling_percent, noise)};
+  const stats::Interval speedup = around(sample.speedup, 2 * noise);
+  result.comparisons = {{.from = "baseline",
+                         .to = "optimized",
+                         .kind = "pair",
+                         .speedup = speedup,
+                         .verdict = stats::gain(speedup, 1.02),
+                         .witness = {.name = "dram__bytes_read.sum",
+                                     .meaning = "bytes read from DRAM",
+                                     .source = "counter",
+                                     .expected = "falls by at least 1.1x"}}};
+  WitnessResult& witness = result.comparisons[0].witness;
   result.intensity = sample.gb > 0 ? sample.gflop / sample.gb : 0;
   result.bound_by = result.intensity > 20 ? "compute" : "memory";
-  result.verification = {.max_error = 3.1e-7, .bound = 9.6e-6, .checks = 12};
-  result.samples = 480;
+  result.verification = {.max_error = 3.1e-7,
+                         .bound = 9.6e-6,
+                         .checks = 12,
+                         .timed_checks = 8,
+                         .recomputed_percent = 6};
   result.seconds = 6.2;
   result.conditions = {.processes = 3, .blocks = 60, .dropped_blocks = gpu ? 1 : 0, .cold = !gpu};
-  result.witness.why_not.clear();
   if (gpu) {
     result.conditions.sm_clock_mhz_min = 1830;
     result.conditions.sm_clock_mhz_max = 1980;
     result.conditions.power_w_max = 612;
     result.conditions.temperature_c_max = 61;
     result.conditions.throttle_reasons = {"power cap"};
-    result.witness.collected = true;
-    result.witness.baseline = 32 * sample.gb;
-    result.witness.optimized = 32 * sample.gb / sample.speedup;
-    result.witness.moved = sample.speedup > 1.1;
-    result.counters = {{"sm__throughput.avg.pct_of_peak_sustained_elapsed", {41.2, 78.9, "%"}},
-                       {"dram__throughput.avg.pct_of_peak_sustained_elapsed", {12.4, 88.1, "%"}}};
+    witness.collected = true;
+    witness.before = 32 * sample.gb;
+    witness.after = 32 * sample.gb / sample.speedup;
+    witness.moved = sample.speedup > 1.1;
+    result.counters = {{"sm__throughput.avg.pct_of_peak_sustained_elapsed", {41.2, 78.9}},
+                       {"dram__throughput.avg.pct_of_peak_sustained_elapsed", {12.4, 88.1}}};
   } else {
-    result.witness.why_not = "perf events are not available: kernel.perf_event_paranoid is 4";
+    witness.why_not = "perf events are not available: kernel.perf_event_paranoid is 4";
   }
+  return result;
+}
+
+struct SampleRung {
+  const char* name;
+  double us;
+  double percent;
+  const char* counter;  // what the step is witnessed by
+  double before = 0;
+  double after = 0;
+};
+
+/// A lab of five rungs and a library. One step gains nothing, another was not witnessed.
+Result lab() {
+  const Sample sample{.id = "labs:matmul_ladder",
+                      .technique = "matmul",
+                      .title = "one thread per output → tensor cores fed by a TMA pipeline",
+                      .gb = 0.1,
+                      .gflop = 137};
+  Result result = plain(sample);
+  result.seconds = 21;
+  result.intensity = 1370;
+  result.bound_by = "compute";
+  result.verification = {.max_error = 2.2e-3,
+                         .bound = 9e-3,
+                         .checks = 40,
+                         .timed_checks = 24,
+                         .recomputed_percent = 3};
+  result.conditions = {.processes = 3, .blocks = 48};
+  constexpr double kNoise = 0.006;
+  const std::vector<SampleRung> rungs = {
+      {"naive", 41000, 0.4, "", 0, 0},
+      {"shared_tiles", 9800, 1.9, "l1tex__t_sectors.sum", 4.1e9, 5.3e8},
+      {"wider_tiles", 9760, 1.9, "l1tex__t_sectors.sum", 5.3e8, 5.1e8},
+      {"tensor_cores", 610, 30, "sm__inst_executed_pipe_tensor.sum", 0, 2.1e6},
+      {"tma_pipeline", 271, 68, "smsp__warp_issue_stalled_long_scoreboard.avg", 0, 0}};
+  for (const SampleRung& rung : rungs) {
+    result.sides.push_back(side(rung.name, "rung", sample, rung.us, rung.percent, kNoise));
+    if (result.sides.size() == 1) continue;
+    const SampleRung& before = rungs[result.sides.size() - 2];
+    const auto compared = [&](const SampleRung& from, const char* kind) {
+      const stats::Interval speedup = around(from.us / rung.us, 2 * kNoise);
+      return ComparisonResult{.from = from.name,
+                              .to = rung.name,
+                              .kind = kind,
+                              .speedup = speedup,
+                              .verdict = stats::gain(speedup, 1.02)};
+    };
+    ComparisonResult step = compared(before, "step");
+    step.witness = {.name = rung.counter, .meaning = "what feeds the units", .source = "counter"};
+    if (rung.before != rung.after) {
+      step.witness.collected = true;
+      step.witness.before = rung.before;
+      step.witness.after = rung.after;
+      step.witness.moved = std::abs(rung.before - rung.after) > 0.1 * rung.before;
+    } else {
+      step.witness.why_not = "the counter is not among those of --profile minimal";
+    }
+    result.comparisons.push_back(step);
+    if (result.sides.size() > 2) result.comparisons.push_back(compared(rungs.front(), "total"));
+  }
+  result.sides.push_back(side("cublas", "yardstick", sample, 229, 80, kNoise));
+  const stats::Interval against = around(229.0 / 271.0, 2 * kNoise);
+  result.comparisons.push_back({.from = "cublas",
+                                .to = "tma_pipeline",
+                                .kind = "yardstick",
+                                .speedup = against,
+                                .verdict = stats::gain(against)});
   return result;
 }
 
@@ -165,9 +245,21 @@ std::vector<Result> gpu_results() {
   Result memory =
       measured({"ch16:paged_kv", "paging", "contiguous KV → pages", 410, 0.98, 77, 0.9, 2});
   memory.goal = "memory";
-  memory.witness = {.meaning = "the bytes held are the goal itself", .source = "none"};
-  memory.metrics = {{"kv_bytes_held", {5.4e9, 1.3e9, "B"}}, {"waste", {76.1, 3.2, "%"}}};
+  memory.comparisons[0].witness = {.meaning = "the bytes held are the goal itself",
+                                   .source = "none",
+                                   .why_not = "the bytes held are the goal itself"};
+  memory.metrics = {{"kv_bytes_held", {.unit = "B", .sides = {{.value = 5.4e9}, {.value = 1.3e9}}}},
+                    {"latency_p99", {.unit = "ms", .sides = {{8.1, 8, 8.2}, {6.2, 6.1, 6.4}}}},
+                    {"waste", {.unit = "%", .sides = {{.value = 76.1}, {.value = std::nan("")}}}}};
   results.push_back(memory);
+  results.push_back(lab());
+
+  Result bad_words = measured({"ch15:bad_words", kHostile, kHostile, 33, 1.5, 40, 0.1, 0.1});
+  bad_words.sides[1].name = bad_words.comparisons[0].to = kHostile;
+  bad_words.comparisons[0].witness.meaning = bad_words.comparisons[0].witness.name = kHostile;
+  bad_words.metrics[kHostile] = {.unit = kHostile, .sides = {{.value = 1}, {.value = 2}}};
+  bad_words.counters[kHostile] = {1, 2};
+  results.push_back(bad_words);
 
   const Sample wrong{.id = "ch14:split_k",
                      .technique = "split_k",
@@ -180,7 +272,7 @@ std::vector<Result> gpu_results() {
   results.back().verification = {.max_error = std::numeric_limits<double>::quiet_NaN(),
                                  .bound = 2e-3,
                                  .checks = 4,
-                                 .checked_percent = 100};
+                                 .recomputed_percent = 100};
   const Sample crashed{.id = "ch10:cluster_multicast",
                        .technique = "multicast",
                        .title = "each block loads → one load per cluster",
@@ -199,8 +291,6 @@ std::vector<Result> gpu_results() {
       .id = "ch15:hostile", .technique = kHostile, .title = kHostile, .status = Status::crashed};
   results.push_back(plain(hostile, kHostile));
   results.back().claim = kHostile;
-  results.back().witness.meaning = kHostile;
-  results.back().metrics[kHostile] = {1, 2, kHostile};
   for (const char* id : {"ch02:peer_copy", "ch04:nvls_collectives", "ch13:fp4_matmul"}) {
     results.push_back(plain({.id = id,
                              .technique = "links",
@@ -249,8 +339,8 @@ std::vector<Result> cpu_results() {
   return results;
 }
 
-Ceilings ceilings(BackendKind backend, std::string key,
-                  const std::map<std::string, double>& values) {
+Ceilings ceilings_of(BackendKind backend, std::string key,
+                     const std::map<std::string, double>& values) {
   Ceilings out{.machine_key = std::move(key), .backend = backend, .measured_at = 1794709000};
   for (const auto& [name, value] : values) {
     const bool rate = name.starts_with("fma") || name.starts_with("matrix");
@@ -298,21 +388,21 @@ RunRecord sample_record() {
                    .results = gpu_results(),
                    .profile = "minimal"};
   for (Result& result : cpu_results()) record.results.push_back(std::move(result));
-  record.ceilings = {ceilings(BackendKind::cuda, "nvidia-h200",
-                              {{"dram_copy", 4190},
-                               {"dram_read", 4460},
-                               {"l2_read", 9800},
-                               {"fma_f32", 61200},
-                               {"matrix_tf32", 368000},
-                               {"matrix_bf16", 743000},
-                               {"matrix_f8e4m3", 1293000},
-                               {"h2d_pinned", 55.2}}),
-                     ceilings(BackendKind::cpu, "amd-epyc-16c",
-                              {{"dram_copy", 29.4},
-                               {"dram_read", 33.1},
-                               {"llc_read", 58.6},
-                               {"fma_f32", 148},
-                               {"disk_read", 1.9}})};
+  record.ceilings = {ceilings_of(BackendKind::cuda, "nvidia-h200",
+                                 {{"dram_copy", 4190},
+                                  {"dram_read", 4460},
+                                  {"l2_read", 9800},
+                                  {"fma_f32", 61200},
+                                  {"matrix_tf32", 368000},
+                                  {"matrix_bf16", 743000},
+                                  {"matrix_f8e4m3", 1293000},
+                                  {"h2d_pinned", 55.2}}),
+                     ceilings_of(BackendKind::cpu, "amd-epyc-16c",
+                                 {{"dram_copy", 29.4},
+                                  {"dram_read", 33.1},
+                                  {"llc_read", 58.6},
+                                  {"fma_f32", 148},
+                                  {"disk_read", 1.9}})};
   return record;
 }
 

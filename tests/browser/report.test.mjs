@@ -15,6 +15,7 @@ test("report draws every section, both headlines and all results", () =>
     assert.deepEqual(await page.locator("section").evaluateAll((nodes) => nodes.map((node) => node.id)), [
       "failures",
       "speedups",
+      "labs",
       "results",
       "roofline",
       "sweeps",
@@ -23,7 +24,10 @@ test("report draws every section, both headlines and all results", () =>
     ]);
     assert.equal(await page.locator(".headline").count(), 2);
     assert.match(await page.locator("header").innerText(), /a skip is not a pass/);
-    assert.match(await page.locator("header").innerText(), /Left out of the means: 1 demonstration/);
+    assert.match(
+      await page.locator("header").innerText(),
+      /Left out of the means: 1 demonstration .*; 1 lab \(it combines techniques\); 1 pair judged/,
+    );
     const {results} = await page.evaluate(
       () => JSON.parse(document.getElementById("data").textContent).record,
     );
@@ -126,6 +130,60 @@ test("rows open by mouse, keyboard and link, and stay open through a sort", () =
     assert.equal(await page.inputValue("select[name=backend]"), "");
   }));
 
+test("a lab is drawn as a ladder: steps, totals, ceilings, witnesses and the yardstick", () =>
+  withReport({}, async (page) => {
+    const rows = page.locator("#labs .lab-row:not(.heads)");
+    assert.deepEqual(await rows.locator(".rung-name .id").allTextContents(), [
+      "naive",
+      "shared_tiles",
+      "wider_tiles",
+      "tensor_cores",
+      "tma_pipeline",
+      "cublas",
+    ]);
+    const texts = await rows.allInnerTexts();
+    assert.match(texts[0], /41\.0 ms\s+0\.40%/);
+    assert.match(texts[1], /4\.18×\s+4\.13 – 4\.23\s+▲\s*gain\s+4\.18×\s+9\.80 ms\s+1\.9%\s+4\.10e\+9 → /);
+    assert.match(texts[2], /≈\s*no gain[^]*✕/);
+    assert.match(texts[4], /2\.25×[^]*gain\s+151×\s+271 µs\s+68%\s+not collected/);
+    assert.match(texts[5], /yardstick[^]*229 µs\s+80%/);
+    assert.match(
+      await page.locator("#labs .against").innerText(),
+      /tma_pipeline runs at 0\.85× the speed of the yardstick cublas \(0\.835 – 0\.855\)/,
+    );
+    assert.match(await page.locator("#labs").innerText(), /Mechanism not witnessed in tensor_cores → tma_pipeline: the counter/);
+    // Each bar of a step starts where the one before ended, and the last ends short of the library.
+    const bars = await rows.locator(".added").evaluateAll((nodes) =>
+      nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().right]),
+    );
+    assert.equal(bars.length, 4);
+    for (let i = 1; i < bars.length; ++i) assert.ok(Math.abs(bars[i][0] - bars[i - 1][1]) < 1, `bar ${i}`);
+    const library = await rows.locator(".diamond").evaluate((node) => node.getBoundingClientRect().left);
+    assert.ok(bars[3][1] < library + 6);
+    await page.fill("input[type=search]", "wider_tiles");
+    assert.deepEqual(await ids(page), ["labs:matmul_ladder"]);
+    await page.click(".opener");
+    const detail = await page.locator(".detail").innerText();
+    for (const words of [/cublas/, /wider_tiles: l1tex__t_sectors\.sum 5\.30e\+8 → 5\.10e\+8, did not move as claimed/, /240/]) assert.match(detail, words);
+    await page.fill("input[type=search]", "vector_loads");
+    assert.match(await page.locator("#labs").innerText(), /No lab matches/);
+  }));
+
+test("a passed result without its witness says so", () =>
+  withReport({}, async (page) => {
+    await page.fill("input[type=search]", "mechanism not witnessed");
+    const open = await ids(page);
+    assert.ok(open.includes("ch03:huge_pages") && open.includes("labs:matmul_ladder"), open.join());
+    assert.ok(!open.includes("ch07:vector_loads"), "its witness moved");
+    await page.fill("input[type=search]", "huge_pages");
+    assert.match(await page.locator(".results .technique").innerText(), /mechanism not witnessed/);
+    await page.click(".opener");
+    assert.match(
+      await page.locator(".detail").innerText(),
+      /Mechanism not witnessed: perf events are not available: kernel\.perf_event_paranoid is 4\./,
+    );
+  }));
+
 test("notes are shown and found", () =>
   withReport({}, async (page) => {
     await page.fill("input[type=search]", "differs by 6%");
@@ -179,7 +237,7 @@ test("hostile strings are inert text", () =>
     await page.click("text=Open all");
     assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.equal(await page.locator("img, b b, body > b").count(), 0);
-    assert.equal(await page.locator("script").count(), 7);
+    assert.equal(await page.locator("script").count(), 8);
     const shown = await page.locator("#failures").innerText();
     assert.ok(
       shown.includes('</script><img src=x onerror="window.hacked = 1"><!-- <b>bold</b> &amp; "quoted"'),

@@ -7,26 +7,11 @@
 #include <set>
 
 #include "core/text.h"
+#include "lab/author/suites.h"
 #include "lab/run/capability.h"
 
 namespace gauntlet::lab::inline author {
 namespace {
-
-// What each suite holds, as patterns over ids. The quick suite is one memory, one compute and one
-// latency story.
-const std::map<std::string, std::vector<std::string>>& suites() {
-  static const std::map<std::string, std::vector<std::string>> kSuites = {
-      {"quick",
-       {"ch01:microbatch_goodput", "ch06:parallel_add", "ch07:coalesced_copy",
-        "ch07:transpose_padded", "ch07:tiled_matmul", "ch08:loop_unrolling", "ch08:predication"}},
-      {"act1", {"ch01:*", "ch02:*", "ch03:*", "ch04:*", "ch05:*"}},
-      {"act2", {"ch06:*", "ch07:*", "ch08:*", "ch09:*", "ch10:*"}},
-      {"act3", {"ch11:*", "ch12:*", "ch13:*", "ch14:*"}},
-      {"act4", {"ch15:*", "ch16:*", "ch17:*", "ch18:*", "ch19:*", "ch20:*"}},
-      {"all", {"*"}},
-  };
-  return kSuites;
-}
 
 bool matches(const Target& target, const std::string& pattern) {
   return target.source.chapter == pattern || fnmatch(pattern.c_str(), target.id().c_str(), 0) == 0;
@@ -36,6 +21,30 @@ std::string chapter_list(const std::vector<Target>& targets) {
   std::set<std::string> chapters;
   for (const Target& target : targets) chapters.insert(target.source.chapter);
   return fmt::format("{}", fmt::join(chapters, ", "));
+}
+
+/// What is wrong with what a lab says of its rungs: each from the second on has a claim and a
+/// witness, and nothing is said of rungs that are not there.
+std::vector<std::string> rung_problems(const std::vector<SideSource>& sides,
+                                       const std::vector<Rung>& declared) {
+  std::vector<std::string> problems;
+  std::set<std::string> names;
+  for (std::size_t i = 1; i < sides.size(); ++i) {
+    if (sides[i].role != SideRole::rung) continue;
+    names.insert(sides[i].name);
+    const auto rung =
+        std::ranges::find_if(declared, [&](const Rung& one) { return one.name == sides[i].name; });
+    if (rung == declared.end() || rung->claim.empty()) {
+      problems.push_back(fmt::format("rung '{}' has no claim", sides[i].name));
+    } else if (rung->witness.meaning.empty()) {
+      problems.push_back(fmt::format("the witness of rung '{}' has no meaning", sides[i].name));
+    }
+  }
+  for (const Rung& rung : declared) {
+    if (names.contains(rung.name)) continue;
+    problems.push_back(fmt::format("there is no rung '{}' after the first", rung.name));
+  }
+  return problems;
 }
 
 }  // namespace
@@ -86,19 +95,21 @@ Expected<std::vector<const Target*>> Catalog::select(
 }
 
 Expected<std::vector<const Target*>> Catalog::suite(const std::string& name) const {
-  const auto suite = suites().find(name);
-  if (suite == suites().end()) {
+  const auto suites = load_suites();
+  if (!suites) return suites.error();
+  const auto suite = std::ranges::find_if(*suites, [&](const Suite& s) { return s.name == name; });
+  if (suite == suites->end()) {
     std::vector<std::string> names;
-    for (const auto& [key, patterns] : suites()) names.push_back(key);
+    for (const Suite& known : *suites) names.push_back(known.name);
     const std::string near = nearest(name, names);
     return Error{fmt::format("there is no suite '{}'{}; the suites are {}", name,
                              near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
-                             fmt::join(names, ", ")),
+                             suite_names(*suites)),
                  ErrorKind::wrong_use};
   }
   std::vector<const Target*> result;
   for (const Target& target : targets_) {
-    if (std::ranges::any_of(suite->second, [&](const auto& p) { return matches(target, p); })) {
+    if (std::ranges::any_of(suite->patterns, [&](const auto& p) { return matches(target, p); })) {
       result.push_back(&target);
     }
   }
@@ -124,21 +135,40 @@ std::vector<std::string> Catalog::problems() const {
                                    "(catalog/{}/techniques)",
                                    pair.technique, target.source.chapter));
     }
-    for (BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
+    for (const BackendKind backend : kBackends) {
       if (!target.has(backend)) continue;
-      const auto& facts = backend == BackendKind::cpu ? pair.cpu : pair.cuda;
-      if (!facts) {
+      const BackendFacts* facts = target.declared(backend);
+      if (facts == nullptr) {
         complain(target,
                  fmt::format("has {} sides but declares no claim for them", name_of(backend)));
         continue;
       }
       if (facts->claim.empty()) complain(target, "the claim is empty");
       if (!facts->cost) complain(target, "there is no cost");
-      if (facts->witness.meaning.empty()) complain(target, "the witness has no meaning");
+      const std::vector<SideSource>& sides = target.sides(backend);
+      if (sides.front().role == SideRole::rung) {
+        for (const std::string& what : rung_problems(sides, facts->rungs)) complain(target, what);
+      } else if (facts->witness.meaning.empty()) {
+        complain(target, "the witness has no meaning");
+      }
     }
-    for (const std::string& need : pair.needs) {
+    std::set<std::string> needs;
+    for (const BackendKind backend : kBackends) {
+      if (!target.has(backend)) continue;
+      const auto of_backend = target.needs(backend);
+      needs.insert(of_backend.begin(), of_backend.end());
+    }
+    for (const std::string& need : needs) {
       if (!known_capability(need)) {
         complain(target, fmt::format("needs '{}', which the lab cannot check", need));
+      }
+    }
+    if (target.has(BackendKind::cpu)) {
+      for (const std::string& need : target.needs(BackendKind::cpu)) {
+        if (!gpu_capability(need)) continue;
+        complain(target, fmt::format("its CPU sides need '{}', which only a GPU has: say it among "
+                                     "the needs of the other backends",
+                                     need));
       }
     }
     if (pair.title.empty()) complain(target, "the title is empty");

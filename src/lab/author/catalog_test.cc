@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/measure/fake_backend.h"
-
 namespace gauntlet::lab::inline author {
 namespace {
 
@@ -12,10 +10,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+/// A sound pair with CPU and CUDA sides.
 Target named(const std::string& chapter, const std::string& name) {
-  Target target = twice_target();
-  target.source.chapter = chapter;
-  target.source.name = name;
+  const std::vector<SideSource> sides = {{.name = "baseline", .role = SideRole::baseline},
+                                         {.name = "optimized", .role = SideRole::optimized}};
+  Target target{.source = {.chapter = chapter, .name = name, .cpu = sides, .cuda = sides}};
+  target.pair.title = "slow → fast";
+  target.pair.technique = "doubling";
+  target.pair.bind = [](Binder&) { return std::shared_ptr<const void>(); };
+  target.pair.reference = [](const std::shared_ptr<const void>&, Reference&) {};
+  target.pair.cpu = target.pair.cuda =
+      BackendFacts{.claim = "Doubles.",
+                   .cost = [](const Knobs&) { return Cost{.read_bytes = 1}; },
+                   .witness = Witness::none("a test")};
   return target;
 }
 
@@ -76,15 +83,6 @@ TEST(Catalog, refuses_all_when_one_pattern_matches_nothing) {
               HasSubstr("no target matches 'zzzzzzzzzzzz'; the chapters are ch06, ch07"));
 }
 
-TEST(Catalog, knows_its_suites) {
-  EXPECT_THAT(ids(sample().suite("quick")),
-              ElementsAre("ch06:parallel_add", "ch07:coalesced_copy", "ch07:tiled_matmul"));
-  EXPECT_EQ(ids(sample().suite("act2")).size(), 4u);
-  EXPECT_EQ(ids(sample().suite("all")).size(), 4u);
-  EXPECT_THAT(error_of(sample().suite("act4")), HasSubstr("has no targets"));
-  EXPECT_THAT(error_of(sample().suite("qiuck")), HasSubstr("did you mean 'quick'?"));
-}
-
 /// Problems of a catalogue of one target that was spoilt.
 std::vector<std::string> problems(const std::function<void(Target&)>& spoil) {
   Target target = named("ch07", "x");
@@ -132,18 +130,59 @@ TEST(CatalogProblems, asks_a_goal_other_than_speed_for_its_metric) {
 }
 
 TEST(CatalogProblems, reports_a_need_that_cannot_be_checked) {
-  EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"sm_90a", "2 GPUs", "cublas"}; }),
+  EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"2 NUMA nodes", "io_uring"}; }), IsEmpty());
+  EXPECT_THAT(problems([](Target& t) { t.pair.cuda->needs = {"sm_90a", "2 GPUs", "cublas"}; }),
               IsEmpty());
   EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"sm90"}; }),
               ElementsAre("ch07:x: needs 'sm90', which the lab cannot check"));
+  EXPECT_THAT(problems([](Target& t) { t.pair.cuda->needs = {"sm90"}; }),
+              ElementsAre("ch07:x: needs 'sm90', which the lab cannot check"));
+}
+
+TEST(CatalogProblems, does_not_let_cpu_sides_need_a_gpu) {
+  EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"sm_80"}; }),
+              ElementsAre("ch07:x: its CPU sides need 'sm_80', which only a GPU has: say it among "
+                          "the needs of the other backends"));
+  EXPECT_THAT(problems([](Target& t) {
+                t.pair.needs = {"sm_80"};
+                t.source.cpu.clear();
+              }),
+              IsEmpty());
 }
 
 TEST(CatalogProblems, does_not_ask_for_claims_of_a_backend_the_pair_lacks) {
   EXPECT_THAT(problems([](Target& t) {
-                t.source.cpu.reset();
+                t.source.cpu.clear();
                 t.pair.cpu.reset();
               }),
               IsEmpty());
+}
+
+TEST(CatalogProblems, asks_ranks_for_what_other_backends_say) {
+  EXPECT_THAT(problems([](Target& t) { t.source.ranks = t.source.cpu; }),
+              ElementsAre("ch07:x: has ranks sides but declares no claim for them"));
+}
+
+TEST(CatalogProblems, asks_each_rung_from_the_second_on_for_claim_and_witness) {
+  const auto with_rungs = [](const std::vector<Rung>& rungs) {
+    return problems([&](Target& t) {
+      t.source.cpu.clear();
+      t.source.cuda = {{.name = "naive", .role = SideRole::rung},
+                       {.name = "tiled", .role = SideRole::rung},
+                       {.name = "tma", .role = SideRole::rung},
+                       {.name = "yardstick", .role = SideRole::yardstick}};
+      t.pair.cuda->witness = {};
+      t.pair.cuda->rungs = rungs;
+    });
+  };
+  const Rung tiled{.name = "tiled", .claim = "Reuses.", .witness = Witness::none("a test")};
+  const Rung tma{.name = "tma", .claim = "Copies.", .witness = Witness::none("a test")};
+  EXPECT_THAT(with_rungs({tiled, tma}), IsEmpty());
+  EXPECT_THAT(with_rungs({tiled}), ElementsAre("ch07:x: rung 'tma' has no claim"));
+  EXPECT_THAT(with_rungs({tiled, {.name = "tma", .claim = "Copies."}}),
+              ElementsAre("ch07:x: the witness of rung 'tma' has no meaning"));
+  EXPECT_THAT(with_rungs({tiled, tma, {.name = "naive", .claim = "x"}}),
+              ElementsAre("ch07:x: there is no rung 'naive' after the first"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Huge pages and swap: does an access cost a translation, or a disk?
 #include <fmt/format.h>
 
+#include "core/host_features.h"
 #include "core/system_files.h"
 #include "core/text.h"
 #include "lab/doctor/checks.h"
@@ -10,13 +11,6 @@ namespace {
 
 constexpr const char* kThp = "/sys/kernel/mm/transparent_hugepage";
 
-/// The chosen word of "always [madvise] never".
-std::string chosen(const std::string& text) {
-  const std::size_t open = text.find('['), close = text.find(']');
-  if (open == std::string::npos || close == std::string::npos || close < open) return "";
-  return text.substr(open + 1, close - open - 1);
-}
-
 std::optional<std::int64_t> meminfo(const SystemFiles& files, const char* key) {
   return leading_number(files.field("/proc/meminfo", key).value_or(""));
 }
@@ -24,8 +18,9 @@ std::optional<std::int64_t> meminfo(const SystemFiles& files, const char* key) {
 Finding transparent_huge_pages(const DoctorContext& context) {
   const Item item{"memory", "transparent huge pages"};
   const std::string enabled =
-      chosen(context.files.text(std::string(kThp) + "/enabled").value_or(""));
-  const std::string defrag = chosen(context.files.text(std::string(kThp) + "/defrag").value_or(""));
+      chosen_word(context.files.text(std::string(kThp) + "/enabled").value_or(""));
+  const std::string defrag =
+      chosen_word(context.files.text(std::string(kThp) + "/defrag").value_or(""));
   if (enabled.empty()) return item.unknown("the kernel shows no transparent huge pages");
   if (enabled == "never") {
     return item.warn("never: large buffers live in 4 KiB pages and miss the TLB",

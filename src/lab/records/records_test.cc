@@ -82,6 +82,30 @@ TEST_F(Records, reads_back_what_was_saved) {
   EXPECT_EQ(record->results[1].id, "ch07:b");
 }
 
+TEST_F(Records, of_version_1_are_read_and_go_on_as_version_2) {
+  const RunFolder folder = create("r1");
+  folder_.write("artifacts/r1/results.json", R"({
+    "schema_version": 1, "run_id": "r1", "arguments": ["run", "--targets", "ch07"],
+    "machine": {}, "build": {}, "ceilings": [], "results": [
+      {"id": "ch07:a", "backend": "cpu", "status": "passed", "knobs": {"n": 8},
+       "speedup": {"median": 2, "lo": 1.9, "hi": 2.1},
+       "baseline": {"median_ns": 200}, "optimized": {"median_ns": 100}},
+      {"id": "ch07:b", "backend": "cpu", "status": "skipped", "speedup": null}]})");
+  auto record = folder.load();
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->arguments.size(), 3u) << "a run is resumed by its arguments";
+  EXPECT_EQ(record->results[0].headline().speedup.value, 2);
+  EXPECT_EQ(record->results[0].best().ns.value, 100);
+  record->results.push_back({.id = "ch07:c", .status = Status::skipped});
+  ASSERT_TRUE(folder.save(*record));
+  ASSERT_TRUE(folder.save_reports(*record));
+  const auto again = folder.load();
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_EQ(again->results.size(), 3u);
+  EXPECT_EQ(again->results[0].headline().speedup.lo, 1.9);
+  EXPECT_THAT(*read_file(folder.path() + "/results.json"), HasSubstr("\"schema_version\": 2"));
+}
+
 TEST_F(Records, writes_a_manifest_without_the_results) {
   ASSERT_TRUE(create("r1").save(record_of("r1")));
   const auto manifest = nlohmann::json::parse(*read_file(artifacts() + "/r1/manifest.json"));

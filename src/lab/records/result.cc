@@ -72,20 +72,20 @@ std::string Result::sweep() const {
 
 std::string unwitnessed(const Result& result) {
   if (result.status != Status::passed) return "";
-  std::string text;
+  std::string open;
   for (const ComparisonResult& comparison : result.comparisons) {
     const WitnessResult& witness = comparison.witness;
+    const bool step = comparison.kind == "step";
     const bool has_mechanism =
-        comparison.kind == "pair" ||
-        (comparison.kind == "step" && comparison.verdict == stats::Gain::gain);
+        comparison.kind == "pair" || (step && comparison.verdict == stats::Gain::gain);
     if (!has_mechanism || witness.shows_mechanism()) continue;
-    const std::string of =
-        comparison.kind == "step" ? " of " + comparison.from + " → " + comparison.to : "";
     const std::string why = witness.collected ? witness.name + " did not move" : witness.why_not;
-    text += (text.empty() ? "mechanism" : "; mechanism") + of + " not witnessed" +
+    open += (open.empty() ? "" : ";") +
+            (step ? " in " + comparison.from + " → " + comparison.to : std::string()) +
             (why.empty() ? "" : ": " + why);
+    if (!step) return "mechanism not witnessed" + open;
   }
-  return text;
+  return open.empty() ? "" : "mechanism not witnessed" + open;
 }
 
 }  // namespace gauntlet::lab::inline records

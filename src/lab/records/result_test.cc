@@ -327,7 +327,12 @@ TEST(Unwitnessed, asks_each_step_of_a_ladder_that_gained) {
   Result ladder = ladder_result("labs:gemm");
   EXPECT_EQ(unwitnessed(ladder), "");
   ladder.comparisons[1].witness = {.source = "none", .why_not = "nothing to read"};
-  EXPECT_EQ(unwitnessed(ladder), "mechanism of tiled → async not witnessed: nothing to read");
+  EXPECT_EQ(unwitnessed(ladder), "mechanism not witnessed in tiled → async: nothing to read");
+  ladder.comparisons[0].witness.moved = false;
+  EXPECT_EQ(unwitnessed(ladder),
+            "mechanism not witnessed in naive → tiled: sectors did not move; in tiled → async: "
+            "nothing to read");
+  ladder.comparisons[0].witness.moved = true;
   ladder.comparisons[1].verdict = stats::Gain::no_gain;
   EXPECT_EQ(unwitnessed(ladder), "");
 }

@@ -9,6 +9,7 @@ std::string_view report_base_js();
 std::string_view report_charts_js();
 std::string_view report_table_js();
 std::string_view report_page_js();
+std::string_view report_ladder_js();
 std::string_view report_js();
 std::string_view load_charts_js();
 std::string_view load_report_js();

@@ -32,14 +32,18 @@ json summary_to_json(const Summary& summary, const MachineInfo& machine) {
 }  // namespace
 
 std::string render_html(const RunRecord& record) {
+  json open = json::array();
+  for (const Result& result : record.results) open.push_back(unwitnessed(result));
   const json data = {{"record", to_json(record)},
-                     {"summary", summary_to_json(summarize(record), record.machine)}};
+                     {"summary", summary_to_json(summarize(record), record.machine)},
+                     {"unwitnessed", std::move(open)}};
   return render(Page{.title = "Gauntlet " + record.run_id,
                      .data = data.dump(-1, ' ', false, json::error_handler_t::replace),
                      .without_script =
                          "This page draws its tables and charts with JavaScript. report.md, beside "
                          "it, has the same figures without.",
-                     .scripts = {embedded::report_table_js(), embedded::report_js()}});
+                     .scripts = {embedded::report_ladder_js(), embedded::report_table_js(),
+                                 embedded::report_js()}});
 }
 
 }  // namespace gauntlet::lab

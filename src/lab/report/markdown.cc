@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "lab/report/format.h"
@@ -14,23 +15,35 @@ namespace {
 using namespace report;
 
 std::string label(const Result& result) {
-  std::string text = result.id;
-  const auto swept = result.knobs.find(result.sweep_key);
-  if (swept != result.knobs.end()) text += fmt::format(" {}={}", swept->first, swept->second);
-  return markdown_code(text);
+  const std::string sweep = result.sweep();
+  return markdown_code(sweep.empty() ? result.id : result.id + " " + sweep);
 }
 
-std::string interval(const Estimate& estimate) {
-  return fmt::format("{} to {}", factor(estimate.lo), factor(estimate.hi));
+std::string interval(const stats::Interval& of) {
+  return of.known() ? fmt::format("{} to {}", factor(of.lo), factor(of.hi)) : "unknown";
 }
 
-std::string percent(double value) { return value > 0 ? fmt::format("{:.0f}%", value) : ""; }
+std::string percent(double value) {
+  if (!(value > 0)) return "";
+  return value < 10 ? fmt::format("{:.2g}%", value) : fmt::format("{:.0f}%", value);
+}
 
 std::string witness(const WitnessResult& witness) {
   if (witness.source.empty() || witness.source == "none") return "";
   if (!witness.collected) return "not collected";
-  return fmt::format("{} → {}{}", significant(witness.baseline), significant(witness.optimized),
+  return fmt::format("{} → {}{}", significant(witness.before), significant(witness.after),
                      witness.moved ? "" : " (did not move)");
+}
+
+std::string witness(const Result& result) {
+  if (!result.is_ladder()) return witness(result.headline().witness);
+  int steps = 0, shown = 0;
+  for (const ComparisonResult& comparison : result.comparisons) {
+    if (comparison.kind != "step") continue;
+    ++steps;
+    shown += comparison.witness.shows_mechanism();
+  }
+  return fmt::format("{} of {} steps", shown, steps);
 }
 
 std::string status(const Result& result) {
@@ -39,7 +52,7 @@ std::string status(const Result& result) {
 }
 
 std::string speedup(const Result& result) {
-  std::string text = ratio(result.speedup->median);
+  std::string text = ratio(result.headline().speedup.value);
   if (result.kind == "demonstration") text += " †";
   return text;
 }
@@ -47,10 +60,10 @@ std::string speedup(const Result& result) {
 std::vector<std::string> row(const Result& result) {
   std::vector<std::string> cells = {label(result), name_of(result.backend), status(result)};
   if (has_figures(result)) {
-    cells.insert(cells.end(), {speedup(result), interval(*result.speedup),
-                               result.baseline ? duration_ns(result.baseline->ns.median) : "",
-                               result.optimized ? duration_ns(result.optimized->ns.median) : "",
-                               percent(result.ceiling_percent), witness(result.witness)});
+    cells.insert(cells.end(),
+                 {speedup(result), interval(result.headline().speedup),
+                  duration_ns(result.first().ns.value), duration_ns(result.best().ns.value),
+                  percent(result.best().ceiling_percent), witness(result)});
   }
   return cells;
 }
@@ -86,36 +99,90 @@ std::string headlines(const Summary& summary) {
   return lines;
 }
 
-/// The figures by which a pair is judged whose goal is not speed.
+std::string value(const stats::Interval& of) {
+  if (std::isnan(of.value)) return "–";
+  if (!of.known()) return significant(of.value);
+  return fmt::format("{} ({} to {})", significant(of.value), significant(of.lo),
+                     significant(of.hi));
+}
+
+/// The figures by which a target is judged whose goal is not speed.
 std::string judged_by(const Result& result) {
   std::string text = fmt::format("- {} on {}: judged by {}, not speed", label(result),
                                  name_of(result.backend), markdown_text(result.goal));
+  const auto first = static_cast<std::size_t>(&result.first() - result.sides.data());
+  const auto best = static_cast<std::size_t>(&result.best() - result.sides.data());
   const char* separator = ": ";
   for (const auto& [name, metric] : result.metrics) {
     text +=
-        fmt::format("{}{} {} → {} {}", separator, markdown_text(name), significant(metric.baseline),
-                    significant(metric.optimized), markdown_text(metric.unit));
+        fmt::format("{}{} {} → {} {}", separator, markdown_text(name), value(metric.sides[first]),
+                    value(metric.sides[best]), markdown_text(metric.unit));
     separator = "; ";
   }
   return text + "\n";
+}
+
+const ComparisonResult* comparison_to(const Result& result, const std::string& side,
+                                      const char* kind) {
+  const auto found = std::ranges::find_if(result.comparisons, [&](const ComparisonResult& c) {
+    return c.to == side && c.kind == kind;
+  });
+  return found == result.comparisons.end() ? nullptr : &*found;
+}
+
+/// A lab, rung by rung: what each adds to the one before, and where that stands to the first.
+std::string ladder(const Result& result) {
+  MarkdownTable table{.header = {"rung", "time", "step", "95% interval", "verdict", "total",
+                                 "of ceiling", "witness"},
+                      .alignment = "lrrrlrrl",
+                      .rows = {}};
+  std::string yardsticks;
+  for (const SideResult& side : result.sides) {
+    std::vector<std::string> cells = {markdown_code(side.name), duration_ns(side.ns.value)};
+    const ComparisonResult* step = comparison_to(result, side.name, "step");
+    const ComparisonResult* total = comparison_to(result, side.name, "total");
+    if (step) {
+      cells.insert(cells.end(),
+                   {ratio(step->speedup.value), interval(step->speedup), words_of(step->verdict),
+                    ratio((total ? total : step)->speedup.value)});
+    }
+    cells.resize(6);
+    if (side.role == "yardstick") cells[4] = "yardstick";
+    cells.push_back(percent(side.ceiling_percent));
+    cells.push_back(step ? witness(step->witness) : "");
+    table.rows.push_back(std::move(cells));
+  }
+  for (const ComparisonResult& comparison : result.comparisons) {
+    if (comparison.kind != "yardstick") continue;
+    yardsticks += fmt::format("\n{} runs at {} the speed of the yardstick {} ({}).\n",
+                              markdown_code(comparison.to), ratio(comparison.speedup.value),
+                              markdown_code(comparison.from), interval(comparison.speedup));
+  }
+  return fmt::format("### {} on {}\n\n{}\n\n{}{}\n", label(result), name_of(result.backend),
+                     markdown_text(result.title), render(table), yardsticks);
 }
 
 std::string chapter(const std::string& name, const std::vector<const Result*>& results) {
   MarkdownTable table{.header = {"target", "on", "status"}, .alignment = "lll", .rows = {}};
   if (std::any_of(results.begin(), results.end(),
                   [](auto* result) { return has_figures(*result); })) {
-    table.header.insert(table.header.end(), {"speedup", "95% interval", "baseline", "optimized",
-                                             "of ceiling", "witness"});
+    table.header.insert(table.header.end(),
+                        {"speedup", "95% interval", "from", "to", "of ceiling", "witness"});
     table.alignment += "rrrrrl";
   }
-  std::string remarks;
+  std::string remarks, ladders;
   bool has_demonstrations = false;
   for (const Result* result : results) {
     table.rows.push_back(row(*result));
     table.rows.back().resize(table.header.size());
     has_demonstrations |= result->kind == "demonstration" && has_figures(*result);
     if (has_figures(*result) && result->goal != "speed") remarks += judged_by(*result);
+    if (has_figures(*result) && result->is_ladder()) ladders += ladder(*result);
     if (!is_failure(result->status) && !result->reason.empty()) remarks += remark(*result);
+    if (const std::string open = unwitnessed(*result); !open.empty()) {
+      remarks += fmt::format("- {} on {}: {}\n", label(*result), name_of(result->backend),
+                             markdown_text(open));
+    }
     for (const std::string& note : result->notes) {
       remarks += fmt::format("- {} on {}: {}\n", label(*result), name_of(result->backend),
                              markdown_text(note));
@@ -125,7 +192,8 @@ std::string chapter(const std::string& name, const std::vector<const Result*>& r
   if (has_demonstrations) {
     text += "† demonstration: the baseline exists to teach and is in no mean.\n\n";
   }
-  return remarks.empty() ? text : text + remarks + "\n";
+  if (!remarks.empty()) text += remarks + "\n";
+  return text + ladders;
 }
 
 std::string chapters(const RunRecord& record) {
@@ -136,7 +204,7 @@ std::string chapters(const RunRecord& record) {
   return text;
 }
 
-std::string ceilings(const RunRecord& record) {
+std::string ceilings_table(const RunRecord& record) {
   MarkdownTable table{.header = {"ceiling", "on", "measured", "unit", "best method"},
                       .alignment = "llrll",
                       .rows = {}};
@@ -187,7 +255,7 @@ std::string render_markdown(const RunRecord& record) {
                      markdown_text(record.run_id), markdown_text(machine_line(record.machine)),
                      utc(record.started_at), markdown_text(record.build.commit),
                      counts_sentence(summary), headlines(summary), failures(record),
-                     chapters(record), ceilings(record), environment(record));
+                     chapters(record), ceilings_table(record), environment(record));
 }
 
 }  // namespace gauntlet::lab

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "lab/records/fake_results.h"
 #include "lab/report/format.h"
 #include "lab/report/html.h"
 #include "lab/report/markdown.h"
@@ -12,14 +13,7 @@ namespace gauntlet::lab::report {
 namespace {
 
 Result measured(std::string id, double speedup, Status status = Status::passed) {
-  return {.id = std::move(id),
-          .kind = "comparison",
-          .chapter = "ch07",
-          .goal = "speed",
-          .status = status,
-          .speedup = Estimate{.median = speedup, .lo = speedup * 0.99, .hi = speedup * 1.01},
-          .baseline = SideResult{.ns = {.median = 2e6}},
-          .optimized = SideResult{.ns = {.median = 2e6 / speedup}}};
+  return pair_result(std::move(id), around(speedup, 0.01), status, 2e6 / speedup);
 }
 
 RunRecord record_of(std::vector<Result> results) {
@@ -37,17 +31,24 @@ TEST(Summary, means_passed_comparison_pairs_only) {
   demonstration.kind = "demonstration";
   Result memory = measured("ch07:m", 50);
   memory.goal = "memory";
-  const Summary summary =
-      summarize(record_of({measured("ch07:a", 2), measured("ch07:b", 8), demonstration, memory,
-                           measured("ch07:n", 1, Status::no_gain),
-                           measured("ch07:w", 1000, Status::wrong), Result{.id = "ch07:s"}}));
-  ASSERT_EQ(summary.headlines.size(), 1u);
-  EXPECT_NEAR(summary.headlines[0].passed_speedup, 4, 1e-12);
-  EXPECT_EQ(summary.headlines[0].num_passed, 2);
-  EXPECT_NEAR(summary.headlines[0].measured_speedup, std::cbrt(16.0), 1e-12);
-  EXPECT_EQ(summary.headlines[0].num_measured, 3);
+  Result unnamed = measured("ch07:u", 50);
+  unnamed.kind = "";
+  const Summary summary = summarize(
+      record_of({measured("ch07:a", 2), measured("ch07:b", 8), demonstration, memory,
+                 ladder_result("labs:gemm"), unnamed, measured("ch07:n", 1, Status::no_gain),
+                 measured("ch07:w", 1000, Status::wrong), Result{.id = "ch07:s"}}));
+  ASSERT_EQ(summary.headlines.size(), 2u);
+  EXPECT_EQ(summary.headlines[0].num_measured, 0) << "the lab is the GPU's only result";
+  EXPECT_NEAR(summary.headlines[1].passed_speedup, 4, 1e-12);
+  EXPECT_EQ(summary.headlines[1].num_passed, 2);
+  EXPECT_NEAR(summary.headlines[1].measured_speedup, std::cbrt(16.0), 1e-12);
+  EXPECT_EQ(summary.headlines[1].num_measured, 3);
   EXPECT_EQ(summary.demonstrations, 1);
-  EXPECT_EQ(summary.other_goals, 1);
+  EXPECT_EQ(summary.labs, 1);
+  EXPECT_EQ(summary.other_goals, 2);
+  EXPECT_EQ(left_out_sentence(summary),
+            "Left out of the means: 1 demonstration (its baseline exists to teach); 1 lab (it "
+            "combines techniques); 2 pairs judged by another goal than speed.");
   EXPECT_EQ(summary.counts.at(Status::skipped), 1);
   EXPECT_EQ(summary.counts.at(Status::crashed), 0);
 }
@@ -123,9 +124,52 @@ TEST(Markdown, puts_failures_before_chapters_and_aligns_columns) {
 TEST(Markdown, says_what_judges_a_pair_whose_goal_is_not_speed) {
   Result memory = measured("ch16:paged", 0.98);
   memory.goal = "memory";
-  memory.metrics = {{"waste", {.baseline = 76, .optimized = 3, .unit = "%"}}};
+  memory.metrics = {{"p99", {.unit = "ms", .sides = {{8, 7, 9}, {.value = std::nan("")}}}},
+                    {"waste", {.unit = "%", .sides = {{.value = 76}, {.value = 3}}}}};
   EXPECT_TRUE(contains(render_markdown(record_of({memory})),
-                       "judged by memory, not speed: waste 76.0 → 3.00 %"));
+                       "judged by memory, not speed: p99 8.00 (7.00 to 9.00) → – ms; "
+                       "waste 76.0 → 3.00 %"));
+}
+
+/// The line that starts with a cell, with single spaces.
+std::string row_of(const std::string& text, const std::string& first_cell) {
+  const auto at = text.find("\n| " + first_cell);
+  if (at == std::string::npos) return "";
+  std::string line;
+  for (const char c : text.substr(at + 1, text.find('\n', at + 1) - at - 1)) {
+    if (c != ' ' || line.back() != ' ') line += c;
+  }
+  return line;
+}
+
+TEST(Markdown, shows_a_lab_as_a_ladder) {
+  Result lab = ladder_result("labs:gemm");
+  lab.sides[2].ceiling_percent = 71;
+  lab.comparisons[1].witness.moved = false;
+  const std::string text = render_markdown(record_of({lab}));
+  EXPECT_EQ(row_of(text, "`labs:gemm`"),
+            "| `labs:gemm` | cuda | passed | 6.00× | 5.94 to 6.06 | 1.20 µs | 200 ns | 71% | "
+            "1 of 2 steps |");
+  EXPECT_TRUE(contains(text, "### `labs:gemm` on cuda"));
+  EXPECT_EQ(row_of(text, "`naive`"), "| `naive` | 1.20 µs | | | | | | |");
+  EXPECT_EQ(row_of(text, "`tiled`"),
+            "| `tiled` | 400 ns | 3.00× | 2.97 to 3.03 | gain | 3.00× | | 32.0 → 4.00 |");
+  EXPECT_EQ(row_of(text, "`async`"),
+            "| `async` | 200 ns | 2.00× | 1.980 to 2.02 | gain | 6.00× | 71% | 32.0 → 4.00 (did "
+            "not move) |");
+  EXPECT_EQ(row_of(text, "`library`"), "| `library` | 150 ns | | | yardstick | | | |");
+  EXPECT_TRUE(contains(text, "`async` runs at 0.75× the speed of the yardstick `library` (0.74"));
+  EXPECT_TRUE(contains(text, "mechanism not witnessed in tiled → async: stalls did not move"));
+}
+
+TEST(Markdown, says_when_a_mechanism_was_not_witnessed) {
+  Result result = measured("ch07:a", 2);
+  result.comparisons[0].witness = {
+      .name = "sectors", .source = "counter", .why_not = "run with --profile minimal"};
+  EXPECT_TRUE(contains(render_markdown(record_of({result})),
+                       "`ch07:a` on cpu: mechanism not witnessed: run with --profile minimal"));
+  result.comparisons[0].witness.collected = result.comparisons[0].witness.moved = true;
+  EXPECT_FALSE(contains(render_markdown(record_of({result})), "not witnessed"));
 }
 
 TEST(Html, lets_no_value_end_its_script) {
@@ -143,6 +187,7 @@ TEST(Html, lets_no_value_end_its_script) {
   const auto data =
       nlohmann::json::parse(page.substr(start, page.find("</script>", start) - start));
   EXPECT_EQ(data.at("record").at("results").at(0).at("reason"), hostile.reason);
+  EXPECT_EQ(data.at("unwitnessed").at(0), "mechanism not witnessed");
 }
 
 TEST(Html, needs_nothing_beside_it) {

@@ -15,7 +15,8 @@ constexpr Status kAllStatuses[] = {Status::passed, Status::no_gain, Status::regr
                                    Status::skipped};
 
 bool counts_for_headline(const Result& result) {
-  return has_figures(result) && result.kind != "demonstration" && result.goal == "speed";
+  return has_figures(result) && result.kind == "comparison" && result.goal == "speed" &&
+         !result.is_ladder();
 }
 
 /// Geometric mean that weighs each target the same, however many points of a sweep it has.
@@ -23,7 +24,7 @@ class TargetMean {
  public:
   void add(const Result& result) {
     auto& [sum, count] = log_speedups_[result.id];
-    sum += std::log(result.speedup->median);
+    sum += std::log(result.headline().speedup.value);
     ++count;
   }
   int num_targets() const { return static_cast<int>(log_speedups_.size()); }
@@ -44,7 +45,7 @@ std::string plural(int count, const char* one, const char* many) {
 }  // namespace
 
 bool has_figures(const Result& result) {
-  return result.speedup && result.speedup->median > 0 &&
+  return result.measured() && result.headline().speedup.value > 0 &&
          (result.status == Status::passed || result.status == Status::no_gain ||
           result.status == Status::regressed);
 }
@@ -54,7 +55,7 @@ Summary summarize(const RunRecord& record) {
   summary.total = static_cast<int>(record.results.size());
   for (const Status status : kAllStatuses) summary.counts[status] = 0;
   std::map<BackendKind, TargetMean> passed, measured;
-  std::set<std::pair<std::string, BackendKind>> demonstrations, other_goals;
+  std::set<std::pair<std::string, BackendKind>> demonstrations, labs, other_goals;
   for (const Result& result : record.results) {
     ++summary.counts[result.status];
     TargetMean& of_backend = measured[result.backend];
@@ -62,11 +63,13 @@ Summary summarize(const RunRecord& record) {
       of_backend.add(result);
       if (result.status == Status::passed) passed[result.backend].add(result);
     } else if (has_figures(result)) {
-      auto& left_out = result.kind == "demonstration" ? demonstrations : other_goals;
+      auto& left_out = result.kind == "demonstration" ? demonstrations
+                       : result.is_ladder()           ? labs
+                                                      : other_goals;
       left_out.insert({result.id, result.backend});
     }
   }
-  for (const BackendKind backend : {BackendKind::cuda, BackendKind::cpu}) {
+  for (const BackendKind backend : {BackendKind::cuda, BackendKind::cpu, BackendKind::ranks}) {
     if (!measured.contains(backend)) continue;
     const TargetMean& mean = measured[backend];
     summary.headlines.push_back({.backend = backend,
@@ -76,6 +79,7 @@ Summary summarize(const RunRecord& record) {
                                  .measured_speedup = mean.value()});
   }
   summary.demonstrations = static_cast<int>(demonstrations.size());
+  summary.labs = static_cast<int>(labs.size());
   summary.other_goals = static_cast<int>(other_goals.size());
   return summary;
 }
@@ -111,17 +115,22 @@ std::string headline_sentence(const Headline& headline) {
 }
 
 std::string left_out_sentence(const Summary& summary) {
-  std::string parts;
+  std::vector<std::string> parts;
   if (summary.demonstrations > 0) {
-    parts = plural(summary.demonstrations, "demonstration", "demonstrations") +
-            (summary.demonstrations == 1 ? " (its baseline exists to teach)"
-                                         : " (their baselines exist to teach)");
+    parts.push_back(plural(summary.demonstrations, "demonstration", "demonstrations") +
+                    (summary.demonstrations == 1 ? " (its baseline exists to teach)"
+                                                 : " (their baselines exist to teach)"));
+  }
+  if (summary.labs > 0) {
+    parts.push_back(plural(summary.labs, "lab", "labs") + (summary.labs == 1
+                                                               ? " (it combines techniques)"
+                                                               : " (they combine techniques)"));
   }
   if (summary.other_goals > 0) {
-    if (!parts.empty()) parts += " and ";
-    parts += plural(summary.other_goals, "pair", "pairs") + " judged by another goal than speed";
+    parts.push_back(plural(summary.other_goals, "pair", "pairs") +
+                    " judged by another goal than speed");
   }
-  return parts.empty() ? "" : "Left out of the means: " + parts + ".";
+  return parts.empty() ? "" : fmt::format("Left out of the means: {}.", fmt::join(parts, "; "));
 }
 
 std::string machine_line(const MachineInfo& machine) {

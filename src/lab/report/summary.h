@@ -9,8 +9,8 @@
 
 namespace gauntlet::lab::report {
 
-/// Geometric means over one backend's comparison pairs whose goal is speed. A swept target counts
-/// once.
+/// Geometric means over one backend's pairs of kind comparison whose goal is speed. A swept target
+/// counts once.
 struct Headline {
   BackendKind backend = BackendKind::cpu;
   int num_passed = 0;
@@ -24,6 +24,7 @@ struct Summary {
   std::map<Status, int> counts;     // every status, also those that did not occur
   std::vector<Headline> headlines;  // of each backend that has results, the GPU first
   int demonstrations = 0;           // measured, and left out of the headlines
+  int labs = 0;                     // likewise: several techniques at once
   int other_goals = 0;              // likewise: judged by something else than speed
 };
 

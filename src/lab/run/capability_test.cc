@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/measure/fake_backend.h"
-
 namespace gauntlet::lab::inline run {
 namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
 MachineInfo machine_with(int gpus, int major = 9, int minor = 0) {
   MachineInfo machine;
@@ -17,27 +19,43 @@ MachineInfo machine_with(int gpus, int major = 9, int minor = 0) {
   return machine;
 }
 
-std::string missing(const std::vector<std::string>& needs, const MachineInfo& machine) {
-  Target target = twice_target();
-  target.pair.needs = needs;
-  return missing_capability(target, BackendKind::cuda, machine);
+/// A target with two sides on each backend.
+Target target_needing(std::vector<std::string> needs) {
+  const std::vector<SideSource> sides = {{.name = "baseline", .role = SideRole::baseline},
+                                         {.name = "optimized", .role = SideRole::optimized}};
+  Target target{
+      .source = {.chapter = "ch05", .name = "x", .cpu = sides, .ranks = sides, .cuda = sides}};
+  target.pair.needs = std::move(needs);
+  target.pair.cpu = target.pair.cuda = target.pair.ranks = BackendFacts{};
+  return target;
+}
+
+std::string missing(const std::vector<std::string>& needs, const MachineInfo& machine,
+                    const Probes& probes = {}) {
+  return missing_capability(target_needing(needs), BackendKind::cuda, machine, probes);
 }
 
 TEST(Capability, lets_run_what_needs_nothing_special) {
-  EXPECT_EQ(missing({}, machine_with(1)), "");
-  EXPECT_EQ(missing_capability(twice_target(), BackendKind::cpu, machine_with(0)), "");
+  for (const BackendKind backend : kBackends) {
+    EXPECT_EQ(missing_capability(target_needing({}), backend, machine_with(1)), "")
+        << name_of(backend);
+  }
 }
 
 TEST(Capability, passes_on_why_there_is_no_gpu) {
   EXPECT_EQ(missing({}, machine_with(0)), "no CUDA device");
+  EXPECT_EQ(missing_capability(target_needing({}), BackendKind::cpu, machine_with(0)), "");
+  EXPECT_EQ(missing_capability(target_needing({}), BackendKind::ranks, machine_with(0)), "");
 }
 
-TEST(Capability, says_when_the_pair_has_no_sides_for_the_backend) {
-  Target target = twice_target();
-  target.source.cpu.reset();
+TEST(Capability, says_when_the_target_has_no_sides_for_the_backend) {
+  Target target = target_needing({});
+  target.source.cpu.clear();
   EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1)), "has no cpu sides");
-  target.source.has_cuda_source = false;
+  target.source.cuda.clear();
   EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)), "has no cuda sides");
+  target.source.ranks.clear();
+  EXPECT_EQ(missing_capability(target, BackendKind::ranks, machine_with(1)), "has no ranks sides");
 }
 
 TEST(Capability, takes_a_plain_architecture_for_a_minimum) {
@@ -54,33 +72,108 @@ TEST(Capability, takes_an_architecture_with_an_a_for_that_one_alone) {
 }
 
 TEST(Capability, adds_the_architecture_of_the_sources) {
-  Target target = twice_target();
-  target.source.cuda_arch = "sm_100a";
+  Target target = target_needing({});
+  target.source.cuda.back().cuda_arch = "sm_100a";
   EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)),
             "needs sm_100a, NVIDIA H200 is sm_90");
   EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1)), "")
       << "the CPU sides need no GPU";
 }
 
-TEST(Capability, counts_gpus) {
+TEST(Capability, asks_each_backend_for_its_own_needs) {
+  Target target = target_needing({});
+  target.pair.cuda->needs = {"4 GPUs"};
+  target.pair.cpu->needs = {"4 NUMA nodes"};
+  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)),
+            "needs 4 GPUs, there is 1");
+  EXPECT_THAT(missing_capability(target, BackendKind::cpu, machine_with(1)),
+              HasSubstr("needs 4 NUMA nodes"));
+  EXPECT_EQ(missing_capability(target, BackendKind::ranks, machine_with(1)), "");
+}
+
+TEST(Capability, counts_gpus_and_numa_nodes) {
   EXPECT_EQ(missing({"2 GPUs"}, machine_with(2)), "");
   EXPECT_EQ(missing({"2 GPUs"}, machine_with(1)), "needs 2 GPUs, there is 1");
+  EXPECT_EQ(missing_capability(target_needing({"2 GPUs"}), BackendKind::ranks, machine_with(0)),
+            "needs 2 GPUs, there is 0");
+  MachineInfo machine = machine_with(1);
+  EXPECT_THAT(missing({"2 NUMA nodes"}, machine), HasSubstr("needs 2 NUMA nodes, there is 1: "));
+  machine.cpu.numa_nodes = 2;
+  EXPECT_EQ(missing({"2 NUMA nodes"}, machine), "");
+  EXPECT_NE(missing({"3 NUMA nodes"}, machine), "");
+}
+
+TEST(Capability, has_threads_for_any_number_of_ranks) {
+  EXPECT_EQ(missing({"2 ranks"}, machine_with(1)), "");
+  EXPECT_EQ(missing({"64 ranks"}, machine_with(1)), "");
 }
 
 TEST(Capability, names_the_first_of_several_that_is_missing) {
   EXPECT_EQ(missing({"sm_80", "4 GPUs", "sm_100a"}, machine_with(1)), "needs 4 GPUs, there is 1");
 }
 
+TEST(Capability, passes_on_what_a_probe_says) {
+  Probes probes;
+  for (const auto& [need, probe] : probes_of({})) {
+    probes[need] = [need = need]() -> Expected<void> { return Error{"no " + need + ": buy one"}; };
+  }
+  ASSERT_EQ(probes.size(), 12u);
+  for (const auto& [need, probe] : probes) {
+    for (const BackendKind backend : kBackends) {
+      EXPECT_EQ(missing_capability(target_needing({need}), backend, machine_with(1), probes),
+                "needs " + need + ": no " + need + ": buy one");
+    }
+  }
+  for (auto& [need, probe] : probes) probe = []() -> Expected<void> { return {}; };
+  for (const auto& [need, probe] : probes) EXPECT_EQ(missing({need}, machine_with(1), probes), "");
+}
+
+TEST(Capability, asks_only_for_what_the_target_needs) {
+  int asked = 0;
+  Probes probes = {{"mpi", [&asked]() -> Expected<void> {
+                      ++asked;
+                      return {};
+                    }}};
+  EXPECT_EQ(missing({}, machine_with(1), probes), "");
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(missing({"mpi"}, machine_with(1), probes), "");
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(Capability, never_runs_what_it_cannot_check) {
-  EXPECT_EQ(missing({"a quantum computer"}, machine_with(1)),
+  EXPECT_EQ(missing({"a quantum computer"}, machine_with(1), probes_of({})),
             "needs a quantum computer, which this lab cannot check");
 }
 
 TEST(Capability, knows_which_needs_it_can_check) {
-  for (const char* need : {"cublas", "sm_80", "sm_90a", "8 GPUs"})
-    EXPECT_TRUE(known_capability(need));
-  for (const char* need : {"", "sm_", "sm90", "sm_90b", "GPUs", "2 gpus", "cudnn"}) {
+  for (const char* need :
+       {"2 NUMA nodes", "io_uring", "O_DIRECT", "huge pages", "2 ranks", "mpi", "nccl", "rdma",
+        "gds", "nvls", "8 GPUs", "grace", "sm_80", "sm_90a", "cublas", "cudnn", "perf counters"}) {
+    EXPECT_TRUE(known_capability(need)) << need;
+  }
+  for (const char* need : {"", "sm_", "sm90", "sm_90b", "GPUs", "2 gpus", "0 GPUs", "0 ranks",
+                           "NUMA nodes", "MPI", "io-uring", "<n> GPUs"}) {
     EXPECT_FALSE(known_capability(need)) << need;
+  }
+  EXPECT_THAT(capabilities(), Contains("<n> NUMA nodes"));
+  EXPECT_THAT(capabilities(), Contains("io_uring"));
+}
+
+TEST(Capability, tells_the_needs_that_only_a_gpu_meets) {
+  for (const char* need : {"sm_80", "2 GPUs", "cublas", "nvls"}) {
+    EXPECT_TRUE(gpu_capability(need)) << need;
+  }
+  for (const char* need : {"2 ranks", "io_uring", "mpi", "rdma", "perf counters"}) {
+    EXPECT_FALSE(gpu_capability(need)) << need;
+  }
+}
+
+TEST(ProbesOfThisMachine, give_a_reason_where_they_refuse) {
+  for (const auto& [need, probe] : probes_of(read_machine(false))) {
+    const auto probed = probe();
+    if (probed) continue;
+    EXPECT_GT(probed.error().message.size(), 20u) << need;
+    EXPECT_THAT(probed.error().message, Not(HasSubstr("cannot check"))) << need;
   }
 }
 
@@ -88,8 +181,9 @@ TEST(Capability, knows_which_needs_it_can_check) {
 TEST(Capability, skips_cpu_sides_on_a_cpu_without_avx2) {
   MachineInfo machine = machine_with(0);
   machine.cpu.simd = {};
-  EXPECT_THAT(missing_capability(twice_target(), BackendKind::cpu, machine),
-              testing::HasSubstr("no AVX2"));
+  for (const BackendKind backend : {BackendKind::cpu, BackendKind::ranks}) {
+    EXPECT_THAT(missing_capability(target_needing({}), backend, machine), HasSubstr("no AVX2"));
+  }
 }
 #endif
 

@@ -1,0 +1,18 @@
+// The commands that need the engine, the server or a model.
+#include "cli/command.h"
+
+namespace gauntlet::cli {
+
+void add_engine_commands(CLI::App& app, Context& context) {
+  add_convert(app, context);
+  add_generate(app, context);
+  add_chat(app, context);
+  add_perplexity(app, context);
+  add_bench(app, context);
+  add_analyze(app, context);
+  add_serve(app, context);
+  add_load(app, context);
+  add_tokenize(app, context);
+}
+
+}  // namespace gauntlet::cli
