@@ -84,7 +84,7 @@ function measureOurs(gauntlet, file, scenario, threads) {
   ].map(String), threads);
   return new Map(report.rows.map((row) => [
     `${row.test} ${row.tokens} ${row.activations}`,
-    { speed: row.tok_s.median, bytes: row.bytes_per_token, percent: row.percent_of_limit,
+    { speed: row.tok_s.value, bytes: row.bytes_per_token, percent: row.percent_of_limit,
       boundBy: row.bound_by, readFrom: report.limits.read_from, readGbS: report.limits.read_gb_s },
   ]));
 }

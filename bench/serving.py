@@ -176,8 +176,8 @@ def bench_streams(gauntlet, settings, name):
     if bench.returncode != 0:
         sys.exit(f"serving.py: bench failed: {bench.stderr}")
     result = json.loads(bench.stdout)
-    rows = {row["test"]: row["tok_s"]["median"] for row in result["rows"]}
-    return rows["decode"], result["closed_loops"][0]["tok_s"]["median"]
+    rows = {row["test"]: row["tok_s"]["value"] for row in result["rows"]}
+    return rows["decode"], result["closed_loops"][0]["tok_s"]["value"]
 
 
 def compare_with_bench(gauntlet, settings, name, rounds):

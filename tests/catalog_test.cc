@@ -6,7 +6,12 @@
 
 #include <filesystem>
 #include <regex>
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "lab/author/coverage.h"
 #include "lab/author/suites.h"
@@ -18,7 +23,47 @@ namespace gauntlet::tests {
 namespace {
 
 using lab::BackendKind;
+using testing::HasSubstr;
 using testing::IsEmpty;
+
+/// The buffers of a pair in host memory, filled from a seed.
+class HostBuffers final : public lab::Binder {
+ public:
+  HostBuffers(const lab::Knobs& knobs, lab::Reference& reference)
+      : Binder(knobs), reference_(reference) {}
+
+ protected:
+  void* add(lab::BufferSpec spec) override {
+    if (spec.role != lab::Role::input) {
+      if (spec.role == lab::Role::output) reference_.declare(spec.name, spec.type, spec.count);
+      return nullptr;
+    }
+    const std::size_t bytes = static_cast<std::size_t>(spec.count) * size_of(spec.type);
+    memory_.emplace_back(bytes);
+    EXPECT_FALSE(spec.fill.whole) << spec.name << " is not a function of the element's index";
+    const Random random(memory_.size());
+    if (spec.fill.write) spec.fill.write(memory_.back().data(), 0, spec.count, random);
+    return memory_.back().data();
+  }
+
+ private:
+  lab::Reference& reference_;
+  std::list<std::vector<unsigned char>> memory_;
+};
+
+/// Sizes of about 64, so that every reference is computed in no time.
+lab::Knobs small_knobs(const lab::Target& target, BackendKind backend) {
+  lab::Knobs::Overrides values;
+  const lab::Knobs defaults = lab::Knobs::defaults(target.pair.knobs, backend);
+  for (const lab::Knob& knob : target.pair.knobs) {
+    const std::int64_t wanted = std::max<std::int64_t>(knob.min, 64);
+    const std::int64_t fitting = (wanted + knob.multiple_of - 1) / knob.multiple_of;
+    values[knob.name] = std::min(defaults[knob.name], fitting * knob.multiple_of);
+  }
+  const auto knobs = defaults.with(target.pair.knobs, values);
+  EXPECT_TRUE(knobs) << target.id() << ": " << knobs.error().message;
+  return *knobs;
+}
 
 TEST(Catalogue, has_no_problems) { EXPECT_THAT(lab::load_catalog().problems(), IsEmpty()); }
 
@@ -28,10 +73,30 @@ TEST(Catalogue, is_covered_as_coverage_tsv_says) {
   EXPECT_THAT(lab::coverage_problems(*rows, lab::load_catalog()), IsEmpty());
 }
 
+TEST(Catalogue, names_features_that_the_program_has) {
+  const auto rows = lab::load_coverage();
+  ASSERT_TRUE(rows) << rows.error().message;
+  std::map<std::string, std::string> help;  // of each command
+  int features = 0;
+  for (const lab::CoverageRow& row : *rows) {
+    if (row.state != "feature") continue;
+    const auto feature = lab::named_feature(row);
+    ASSERT_TRUE(feature) << row.technique;
+    ++features;
+    if (!help.contains(feature->command)) {
+      const Outcome outcome = run_program({GAUNTLET_BINARY, feature->command, "--help"});
+      EXPECT_EQ(outcome.code, 0) << row.technique << " names gauntlet " << feature->command;
+      help[feature->command] = outcome.out;
+    }
+    EXPECT_THAT(help[feature->command], HasSubstr(feature->option)) << row.technique;
+  }
+  EXPECT_GT(features, 10);
+}
+
 TEST(Catalogue, needs_only_what_the_lab_can_check) {
   const lab::Catalog catalog = lab::load_catalog();
   for (const lab::Target& target : catalog.targets()) {
-    for (const BackendKind backend : lab::kBackends) {
+    for (BackendKind backend : lab::kBackends) {
       for (const std::string& need : target.needs(backend)) {
         EXPECT_TRUE(lab::known_capability(need)) << target.id() << " needs " << need;
       }
@@ -72,12 +137,46 @@ TEST(Catalogue, has_the_targets_and_suites_that_the_acts_walk_through) {
 TEST(Catalogue, has_knobs_whose_defaults_are_valid) {
   const lab::Catalog catalog = lab::load_catalog();
   for (const lab::Target& target : catalog.targets()) {
-    for (BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
+    for (BackendKind backend : lab::kBackends) {
       if (!target.has(backend)) continue;
       const lab::Knobs defaults = lab::Knobs::defaults(target.pair.knobs, backend);
       const auto accepted = defaults.with(target.pair.knobs, defaults.all());
       EXPECT_TRUE(accepted) << target.id() << " " << lab::name_of(backend) << ": "
                             << accepted.error().message;
+    }
+  }
+}
+
+TEST(Catalogue, expects_every_element_of_every_output) {
+  const lab::Catalog catalog = lab::load_catalog();
+  for (const lab::Target& target : catalog.targets()) {
+    for (BackendKind backend : lab::kBackends) {
+      if (!target.has(backend)) continue;
+      SCOPED_TRACE(target.id() + " on " + lab::name_of(backend));
+      const lab::Knobs knobs = small_knobs(target, backend);
+      lab::Reference reference(3);
+      HostBuffers buffers(knobs, reference);
+      target.pair.reference(target.pair.bind(buffers), reference);
+      EXPECT_FALSE(reference.outputs().empty());
+      for (const auto& [name, output] : reference.outputs()) {
+        if (output.rows.empty()) continue;
+        // Rows alone would leave the others to chance; the sums of the rows that are there in full
+        // must say the same.
+        ASSERT_TRUE(output.has_row_sums) << name;
+        ASSERT_FALSE(output.norms.empty()) << name;
+        const auto length = static_cast<std::size_t>(output.row_length);
+        for (std::size_t i = 0; i < output.rows.size(); ++i) {
+          double sum = 0, squares = 0;
+          for (std::size_t k = 0; k < length; ++k) {
+            const double weight = output.weights[k], norm = output.norms[i * length + k];
+            sum += weight * output.values[i * length + k];
+            squares += weight * weight * norm * norm;
+          }
+          const auto row = static_cast<std::size_t>(output.rows[i]);
+          EXPECT_NEAR(output.sums[row], sum, 1e-12 * std::sqrt(squares)) << name << " row " << row;
+          EXPECT_NEAR(output.squares[row], squares, 1e-12 * squares) << name << " row " << row;
+        }
+      }
     }
   }
 }

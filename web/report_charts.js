@@ -132,16 +132,13 @@ function speedupChart(results) {
 }
 
 function ceilingChart(results) {
-  const shown = results.filter(
-    (result) => hasFigures(result) && result.best.ceiling_percent > 0,
-  );
+  const shown = results.filter((result) => hasFigures(result) && result.best.ceiling_percent > 0);
   if (!shown.length) return null;
   shown.sort((a, b) => b.best.ceiling_percent - a.best.ceiling_percent || a.id.localeCompare(b.id));
   const top = Math.max(
     100,
-    Math.ceil(
-      Math.max(...shown.map((r) => Math.max(r.best.ceiling_percent, r.first.ceiling_percent))) / 25,
-    ) * 25,
+    Math.ceil(Math.max(...shown.map((r) => Math.max(r.best.ceiling_percent, r.first.ceiling_percent))) / 25) *
+      25,
   );
   const at = (percent) => (100 * percent) / top;
   const ticks = [];
@@ -154,9 +151,7 @@ function ceilingChart(results) {
       before > 0 ? el("i", {class: "before", style: {left: `${at(before)}%`}}) : null,
     ];
     const rate =
-      result.bound_by === "compute"
-        ? format.gflop(result.best.gflop_per_s)
-        : format.gb(result.best.gb_per_s);
+      result.bound_by === "compute" ? format.gflop(result.best.gflop_per_s) : format.gb(result.best.gb_per_s);
     return chartRow(
       result,
       track.filter(Boolean),

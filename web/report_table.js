@@ -260,8 +260,7 @@ function details(result) {
   const wide = result.sides.length > 2 ? "block wide-block" : "block";
   const block = (title, ...content) =>
     content.some(Boolean) ? el("div", {class: "block"}, el("h3", {}, title), content) : null;
-  const figures = (title, table) =>
-    table ? el("div", {class: wide}, el("h3", {}, title), table) : null;
+  const figures = (title, table) => (table ? el("div", {class: wide}, el("h3", {}, title), table) : null);
   return el(
     "div",
     {class: "details"},

@@ -53,21 +53,21 @@ function header() {
       {class: "cards"},
       gain
         ? card(
-            format.ratio(gain.ratio.median),
+            format.ratio(gain.ratio.value),
             "",
             `the baseline's decode speed at batch 1, with everything on (${format.interval(gain.ratio)})`,
           )
         : null,
       decode
         ? card(
-            format.significant(decode.tok_s.median),
+            format.significant(decode.tok_s.value),
             "tok/s",
             decode.percent_of_limit === null
               ? "decoding at batch 1"
               : `decoding at batch 1: ${format.percent(decode.percent_of_limit)} of what ${decode.bound_by} allows`,
           )
         : null,
-      best ? card(format.significant(best.tok_s.median), "tok/s", `decoding at batch ${best.batch}`) : null,
+      best ? card(format.significant(best.tok_s.value), "tok/s", `decoding at batch ${best.batch}`) : null,
       judged.length
         ? card(`${verified} / ${judged.length}`, "", "layers verified against the one before")
         : null,

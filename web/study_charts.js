@@ -48,16 +48,16 @@ const ticksOf = (axis) =>
     axis.ticks.map(([at, text]) => el("span", {style: {left: `${at}%`}}, text)),
   );
 
-function ratioTrack(axis, {median, lo, hi}) {
-  const from = axis.at(Math.min(1, median));
-  const to = axis.at(Math.max(1, median));
+function ratioTrack(axis, {value, lo, hi}) {
+  const from = axis.at(Math.min(1, value));
+  const to = axis.at(Math.max(1, value));
   return el(
     "div",
     {class: "track", "aria-hidden": "true", style: {"--steps": String(axis.steps)}},
     el("i", {class: "one", style: {left: `${axis.at(1)}%`}}),
     el("i", {class: "stem", style: {left: `${from}%`, width: `${to - from}%`}}),
     el("i", {class: "interval", style: {left: `${axis.at(lo)}%`, width: `${axis.at(hi) - axis.at(lo)}%`}}),
-    el("i", {class: "dot", style: {left: `${axis.at(median)}%`}}),
+    el("i", {class: "dot", style: {left: `${axis.at(value)}%`}}),
   );
 }
 

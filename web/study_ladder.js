@@ -12,8 +12,8 @@ function rung(layer, speeds, gains) {
   );
   if (layer.gap) return el("li", {class: "rung missing"}, what, el("div", {class: "why gap-note"}, layer.gap));
   const dots = decodes(layer).map((figure, i) => ({
-    at: speeds.at(figure.tok_s.median),
-    text: format.significant(figure.tok_s.median),
+    at: speeds.at(figure.tok_s.value),
+    text: format.significant(figure.tok_s.value),
     tint: TINTS[i],
   }));
   const ends = dots.map((dot) => dot.at);
@@ -41,7 +41,7 @@ function rung(layer, speeds, gains) {
           el("i", {class: "tag-at", style: {left: `${Math.min(94, Math.max(6, dot.at))}%`}}, dot.text),
         ),
       );
-  const truth = layer.verification;
+  const check = layer.verification;
   return el(
     "li",
     {class: `rung g-${layer.gain?.label ?? "no_gain"}`},
@@ -55,13 +55,13 @@ function rung(layer, speeds, gains) {
         ? el(
             "span",
             {},
-            el("b", {}, format.ratio(layer.gain.ratio.median)),
+            el("b", {}, format.ratio(layer.gain.ratio.value)),
             " ",
             el("small", {class: "muted"}, format.interval(layer.gain.ratio)),
           )
         : el("span", {class: "muted"}, "where it starts"),
       layer.gain ? labelBadge(layer.gain.label) : null,
-      truth && "verified" in truth && !truth.verified
+      check && "verified" in check && !check.verified
         ? el("span", {class: "badge g-wrong"}, "✕ not verified")
         : null,
     ),
@@ -70,7 +70,7 @@ function rung(layer, speeds, gains) {
 
 function ladderSection() {
   const layers = study.layers;
-  const all = layers.flatMap((layer) => decodes(layer).map((figure) => figure.tok_s.median));
+  const all = layers.flatMap((layer) => decodes(layer).map((figure) => figure.tok_s.value));
   if (!all.length) return null;
   const speeds = speedAxis(all);
   const gains = ratioAxis(layers.filter((l) => l.gain).flatMap((l) => [l.gain.ratio.lo, l.gain.ratio.hi]));
@@ -104,7 +104,7 @@ function ladderSection() {
     ),
     gainTable(),
     layerTable(),
-    truthTable(),
+    checkTable(),
     plans(),
   );
 }
@@ -117,7 +117,7 @@ function gainTable() {
     el(
       "td",
       {class: `shade g-${gain.label}`, style: {"--depth": gain.label === "no_gain" ? "8%" : "18%"}},
-      format.ratio(gain.ratio.median),
+      format.ratio(gain.ratio.value),
       el("small", {}, ` ${format.interval(gain.ratio)}`),
     );
   return [
@@ -165,9 +165,9 @@ function layerTable() {
       const limit = decodes(layer)[0].percent_of_limit;
       return [
         layerName(layer),
-        ms(layer.ttft_ms.median),
-        ms(layer.tpot_ms.median),
-        ...decodes(layer).map((figure) => format.significant(figure.tok_s.median)),
+        ms(layer.ttft_ms.value),
+        ms(layer.tpot_ms.value),
+        ...decodes(layer).map((figure) => format.significant(figure.tok_s.value)),
         limit === null ? "–" : format.percent(limit),
         ...(energy ? energyCells(layer) : []),
         format.bytes(layer.weight_bytes),
@@ -178,7 +178,7 @@ function layerTable() {
 }
 
 // How each layer was verified, and what that check leaves out.
-function truthTable() {
+function checkTable() {
   const by = {
     reference: "reference",
     tokens: "same tokens",
@@ -187,23 +187,23 @@ function truthTable() {
   };
   const judged = study.layers.filter((layer) => layer.verification);
   const row = (layer) => {
-    const truth = layer.verification;
-    const failed = truth.verified === false;
+    const check = layer.verification;
+    const failed = check.verified === false;
     return [
       layerName(layer),
-      el("td", {class: `text${failed ? " bad" : ""}`}, failed ? "✕ not verified" : (by[truth.by] ?? "gap")),
+      el("td", {class: `text${failed ? " bad" : ""}`}, failed ? "✕ not verified" : (by[check.by] ?? "gap")),
       el(
         "td",
         {class: `text${failed ? " bad" : ""}`},
-        truth.sentence ?? truth.gap,
-        truth.not_covered ? el("div", {class: "muted"}, truth.not_covered) : null,
+        check.sentence ?? check.gap,
+        check.not_covered ? el("div", {class: "muted"}, check.not_covered) : null,
       ),
     ];
   };
   const left = (text) => el("th", {scope: "col", class: "text"}, text);
   return [
     el("h3", {}, "Verified by"),
-    gridTable(["Layer", left("check"), left("what it found")], judged.map(row), "truth-table"),
+    gridTable(["Layer", left("check"), left("what it found")], judged.map(row), "check-table"),
   ];
 }
 
@@ -240,7 +240,7 @@ function plans() {
 function companySection() {
   const shown = study.leave_one_out.filter((entry) => entry.gain);
   if (!shown.length) return null;
-  shown.sort((a, b) => b.gain.ratio.median - a.gain.ratio.median);
+  shown.sort((a, b) => b.gain.ratio.value - a.gain.ratio.value);
   const axis = ratioAxis(shown.flatMap((entry) => [entry.gain.ratio.lo, entry.gain.ratio.hi]));
   const gaps = study.leave_one_out.filter((entry) => !entry.gain);
   return section(
@@ -265,7 +265,7 @@ function companySection() {
           el(
             "div",
             {class: "value"},
-            el("b", {}, format.ratio(entry.gain.ratio.median)),
+            el("b", {}, format.ratio(entry.gain.ratio.value)),
             labelBadge(entry.gain.label),
           ),
           entry.sign && entry.sign !== "same" ? el("div", {class: "remark"}, entry.sentence) : null,

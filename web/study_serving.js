@@ -59,7 +59,7 @@ function servingSection() {
   if (!layer && load.length < 2) return null;
   const gains = layer?.gain.workloads.map(
     (w) =>
-      `${workloadText(w.name)} ${format.ratio(w.ratio.median)} (${format.interval(w.ratio)}), ${LABEL[w.label].words}${w.beside ? ", beside the gain: the price of letting requests in early, which the whole answer includes" : ""}`,
+      `${workloadText(w.name)} ${format.ratio(w.ratio.value)} (${format.interval(w.ratio)}), ${LABEL[w.label].words}${w.beside ? ", beside the gain: the price of letting requests in early, which the whole answer includes" : ""}`,
   );
   return section(
     "serving",

@@ -14,7 +14,7 @@ function sweepSection() {
           {
             name: y.name,
             tint,
-            values: known.map((p) => p[field].median),
+            values: known.map((p) => p[field].value),
             lo: known.map((p) => p[field].lo),
             hi: known.map((p) => p[field].hi),
           },
@@ -65,8 +65,8 @@ function sweepSection() {
       column: "batch",
       rowText: (v) => `${count(v)} tokens`,
       columnText: (v) => `batch ${v}`,
-      value: (p) => p.ttft_ms.median,
-      text: (p) => ms(p.ttft_ms.median),
+      value: (p) => p.ttft_ms.value,
+      text: (p) => ms(p.ttft_ms.value),
     }),
     points.length > 1
       ? [
@@ -81,7 +81,7 @@ function sweepSection() {
             y: {label: "tok/s", text: (v) => format.significant(v)},
             points: points.map((p) => ({
               x: p.perplexity,
-              y: p.tok_s.median,
+              y: p.tok_s.value,
               name: optionText(p.on),
             })),
           }),
@@ -93,7 +93,7 @@ function sweepSection() {
               ["On", "tok/s", "perplexity", "weights"],
               points.map((p) => [
                 optionText(p.on),
-                format.significant(p.tok_s.median),
+                format.significant(p.tok_s.value),
                 p.perplexity.toFixed(4),
                 format.bytes(p.weight_bytes),
               ]),

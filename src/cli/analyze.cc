@@ -14,8 +14,10 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/table.h"
+#include "core/nvml.h"
 #include "core/text.h"
 #include "lab/records/records.h"
+#include "stats/interval_json.h"
 #include "study/compare.h"
 #include "study/study.h"
 #include "study/text.h"
@@ -59,8 +61,8 @@ Expected<fs::path> folder_of(const Options& options, const std::string& id) {
 }
 
 std::string estimate_text(const json& estimate, const char* unit) {
-  return fmt::format("{:.{}f}{}", estimate.at("median").get<double>(),
-                     estimate.at("median").get<double>() < 10 ? 2 : 0, unit);
+  return fmt::format("{:.{}f}{}", estimate.at("value").get<double>(),
+                     estimate.at("value").get<double>() < 10 ? 2 : 0, unit);
 }
 
 std::vector<std::string> gain_cells(const json& layer) {
@@ -111,6 +113,11 @@ void print_summary(const json& results, const fs::path& folder) {
   fmt::print("\n{}\n", (folder / "report.html").string());
 }
 
+std::string ratio_text(const stats::Interval& ratio) {
+  if (!ratio.known()) return fmt::format("{:.3f}", ratio.value);
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio.value, ratio.lo, ratio.hi);
+}
+
 int compare(const Options& options) {
   const auto a = study::load_results(options.compared[0]);
   if (!a) return report_error(a.error());
@@ -120,25 +127,22 @@ int compare(const Options& options) {
   const auto subjects = study::different_subjects(*a, *b);
   if (options.format == Format::json) {
     json rows = json::array();
-    const auto to_json = [](const lab::Estimate& e) {
-      return json{{"median", e.median}, {"lo", e.lo}, {"hi", e.hi}};
-    };
     for (const auto& d : differences) {
       rows.push_back({{"figure", d.figure},
                       {"unit", d.unit},
-                      {"a", to_json(d.a)},
-                      {"b", to_json(d.b)},
-                      {"ratio", d.ratio},
-                      {"change", study::name_of(d.change)}});
+                      {"a", stats::to_json(d.a)},
+                      {"b", stats::to_json(d.b)},
+                      {"ratio", stats::to_json(d.ratio)},
+                      {"change", stats::name_of(d.change)}});
     }
     fmt::print("{}\n", json{{"differs_in", subjects}, {"figures", rows}}.dump(2));
     return 0;
   }
   for (const std::string& line : subjects) fmt::print("{}\n", line);
-  Table table({"figure", ">A", ">B", "unit", ">B/A", "B is"});
+  Table table({"figure", ">A", ">B", "unit", ">B/A [95%]", "B is"});
   for (const auto& d : differences) {
-    table.add({d.figure, fmt::format("{:.2f}", d.a.median), fmt::format("{:.2f}", d.b.median),
-               d.unit, fmt::format("{:.3f}", d.ratio), study::name_of(d.change)});
+    table.add({d.figure, fmt::format("{:.2f}", d.a.value), fmt::format("{:.2f}", d.b.value), d.unit,
+               ratio_text(d.ratio), stats::name_of(d.change)});
   }
   fmt::print("\n{}", table.text());
   return 0;
@@ -207,6 +211,7 @@ int analyze(const Options& options, const Context& context) {
                           .gpu_memory = options.engine.gpu_memory,
                           .energy = energy ? &*energy : nullptr,
                           .no_energy = energy ? "" : energy.error().message,
+                          .sensors = gpu ? gpu_sensors(machine.gpus.front().uuid) : nullptr,
                           .cancel = &interrupted});
   fmt::print(stderr, "{} on {}: about {}\n", model->weights.config.name,
              gpu ? machine.gpus.front().name : machine.cpu.model,

@@ -18,6 +18,8 @@
 #include "engine/speed.h"
 #include "lab/profile/kernel_shares.h"
 #include "lab/profile/profiler.h"
+#include "stats/interval_json.h"
+#include "stats/median.h"
 #include "study/limits.h"
 
 namespace gauntlet::cli {
@@ -49,7 +51,7 @@ struct Options {
 struct Row {
   SpeedTest test;
   std::string activations;
-  engine::MedianInterval tokens_per_s;
+  stats::Interval tokens_per_s;
   double bytes_per_token = 0;
   double ms_per_step = 0;
   double bytes_per_step = 0;
@@ -62,7 +64,7 @@ struct Row {
 
 struct LoopRow {
   std::string activations;
-  engine::MedianInterval tokens_per_s;
+  stats::Interval tokens_per_s;
 };
 
 struct Report {
@@ -134,9 +136,9 @@ Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Op
   }
   const auto steps = static_cast<double>(last.steps);
   return Row{.test = test,
-             .tokens_per_s = engine::median_interval(speeds),
-             .bytes_per_token = engine::median_interval(bytes).median,
-             .ms_per_step = engine::median_interval(step_ms).median,
+             .tokens_per_s = stats::median_interval(speeds),
+             .bytes_per_token = stats::median(bytes),
+             .ms_per_step = stats::median(step_ms),
              .bytes_per_step = last.bytes / steps,
              .experts_per_layer = static_cast<double>(last.active_experts) / steps / num_layers,
              .repetitions = static_cast<int>(speeds.size())};
@@ -168,7 +170,7 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
     row->limit =
         engine::limit_of(engine::work_of(test, executor.config()), row->bytes_per_token * tokens,
                          executor.plan(), report.limits.rates);
-    row->percent_of_limit = 100 * row->limit.seconds * row->tokens_per_s.median / tokens;
+    row->percent_of_limit = 100 * row->limit.seconds * row->tokens_per_s.value / tokens;
     if (options.breakdown) {
       auto shares = break_down(meter, what, line);
       if (!shares) return shares.error();
@@ -200,7 +202,7 @@ Expected<void> measure_loop(engine::Executor& executor, const Options& options, 
     speeds.push_back(rate->tokens_per_s);
   }
   report.loops.push_back({.activations = executor.plan().activations(),
-                          .tokens_per_s = engine::median_interval(speeds)});
+                          .tokens_per_s = stats::median_interval(speeds)});
   return {};
 }
 
@@ -214,10 +216,6 @@ json to_json(const std::vector<lab::KernelShare>& kernels) {
   return list;
 }
 
-json to_json(const engine::MedianInterval& figure) {
-  return {{"median", figure.median}, {"lo", figure.lo}, {"hi", figure.hi}};
-}
-
 json to_json(const Row& row) {
   const bool limited = !row.limit.bound_by.empty();
   return {{"test", engine::name_of(row.test.kind)},
@@ -225,7 +223,7 @@ json to_json(const Row& row) {
           {"batch", row.test.batch},
           {"context", row.test.context},
           {"tokens", row.test.tokens},
-          {"tok_s", to_json(row.tokens_per_s)},
+          {"tok_s", stats::to_json(row.tokens_per_s)},
           {"repetitions", row.repetitions},
           {"bytes_per_token", row.bytes_per_token},
           {"ms_per_step", row.ms_per_step},
@@ -241,7 +239,8 @@ void print_json(const Report& report) {
   for (const Row& row : report.rows) rows.push_back(to_json(row));
   json loops = json::array();
   for (const LoopRow& row : report.loops) {
-    loops.push_back({{"activations", row.activations}, {"tok_s", to_json(row.tokens_per_s)}});
+    loops.push_back(
+        {{"activations", row.activations}, {"tok_s", stats::to_json(row.tokens_per_s)}});
   }
   json limits;
   if (!report.limits.read_from.empty()) {
@@ -279,6 +278,11 @@ void print_kernels(const Row& row) {
   fmt::print("{}", table.text());
 }
 
+std::string interval_text(const stats::Interval& interval) {
+  return interval.known() ? fmt::format("{:.1f} to {:.1f}", interval.lo, interval.hi)
+                          : "measured once";
+}
+
 void print_text(const Report& report) {
   fmt::print("{}, {} of weights, {}", report.model,
              format_bytes(static_cast<double>(report.weight_bytes)), report.where);
@@ -293,17 +297,16 @@ void print_text(const Report& report) {
     const bool limited = !row.limit.bound_by.empty();
     table.add({std::string(engine::name_of(row.test.kind)), row.activations,
                std::to_string(row.test.batch), std::to_string(row.test.context),
-               std::to_string(row.test.tokens), fmt::format("{:.1f}", row.tokens_per_s.median),
-               fmt::format("{:.1f} to {:.1f}", row.tokens_per_s.lo, row.tokens_per_s.hi),
-               fmt::format("{:.3f}", row.ms_per_step), format_bytes(row.bytes_per_step),
-               fmt::format("{:.1f}", row.experts_per_layer),
+               std::to_string(row.test.tokens), fmt::format("{:.1f}", row.tokens_per_s.value),
+               interval_text(row.tokens_per_s), fmt::format("{:.3f}", row.ms_per_step),
+               format_bytes(row.bytes_per_step), fmt::format("{:.1f}", row.experts_per_layer),
                limited ? fmt::format("{:.1f}", row.percent_of_limit) : "", row.limit.bound_by});
   }
   fmt::print("{}", table.text());
   for (const Row& row : report.rows) print_kernels(row);
   for (const LoopRow& row : report.loops) {
-    fmt::print("closed loop over the bare service, {}: {:.1f} output tok/s ({:.1f} to {:.1f})\n",
-               row.activations, row.tokens_per_s.median, row.tokens_per_s.lo, row.tokens_per_s.hi);
+    fmt::print("closed loop over the bare service, {}: {:.1f} output tok/s ({})\n", row.activations,
+               row.tokens_per_s.value, interval_text(row.tokens_per_s));
   }
 }
 

@@ -50,7 +50,7 @@ int compare(const Options& options) {
       rows.push_back({{"id", d.id},
                       {"backend", d.backend},
                       {"sweep", d.sweep},
-                      {"kind", d.kind.empty() ? "pair" : d.kind},
+                      {"kind", d.kind.empty() ? json() : json(d.kind)},
                       {"from", d.from},
                       {"to", d.to},
                       {"verdict", lab::name_of(d.verdict)},

@@ -25,6 +25,8 @@ struct Options {
   std::string suite;
   lab::BackendChoice backend = lab::BackendChoice::automatic;
   std::string profile = "none";
+  int ranks = 2;
+  lab::RunnerOptions::Launcher launcher = lab::RunnerOptions::Launcher::automatic;
   int iterations = 0;
   int warmup = 1;
   int repeat = 3;
@@ -131,6 +133,8 @@ lab::SessionOptions session_options(const Options& options, const Context& conte
   session.runner.measure.fixed_blocks = options.iterations;
   session.runner.measure.warmup_runs = options.warmup;
   session.runner.profile = *lab::profile_level_from(options.profile);
+  session.runner.ranks = options.ranks;
+  session.runner.launcher = options.launcher;
   session.runner.timeout_s = options.timeout_s;
   session.runner.max_resident_bytes = static_cast<std::int64_t>(options.memory_gib * (1 << 30));
   session.runner.interrupt = &watch_signals({SIGINT, SIGTERM});
@@ -238,8 +242,18 @@ std::shared_ptr<Options> declare(CLI::App& command) {
                                  {{"auto", lab::BackendChoice::automatic},
                                   {"cpu", lab::BackendChoice::cpu},
                                   {"cuda", lab::BackendChoice::cuda},
+                                  {"ranks", lab::BackendChoice::ranks},
                                   {"all", lab::BackendChoice::all}},
-                                 "auto (the best present), cpu, cuda, or all (both)");
+                                 "auto (the best present), cpu, cuda, ranks, or all");
+  command
+      .add_option("--ranks", options->ranks, "how many ranks run a target that is made for several")
+      ->check(CLI::Range(1, 256));
+  add_choice<lab::RunnerOptions::Launcher>(
+      command, "--launcher", options->launcher,
+      {{"auto", lab::RunnerOptions::Launcher::automatic},
+       {"mpi", lab::RunnerOptions::Launcher::mpi},
+       {"threads", lab::RunnerOptions::Launcher::threads}},
+      "ranks as processes under mpirun, or as threads; auto: mpi where mpirun is found");
   command
       .add_option("--profile", options->profile,
                   "hardware counters: none, minimal, roofline or deep_dive")

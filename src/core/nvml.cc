@@ -328,4 +328,17 @@ Expected<double> Nvml::power_limit_w(int device) const {
   return **milliwatts / 1000.0;
 }
 
+std::function<std::optional<GpuState>()> gpu_sensors(const std::string& uuid) {
+  const auto none = [] { return std::optional<GpuState>(); };
+  auto opened = Nvml::open();
+  if (!opened) return none;
+  const std::shared_ptr<Nvml> nvml = std::move(*opened);
+  const auto device = nvml->index_of(uuid);
+  if (!device) return none;
+  return [nvml, at = *device]() -> std::optional<GpuState> {
+    const auto state = nvml->state(at);
+    return state ? std::optional(*state) : std::nullopt;
+  };
+}
+
 }  // namespace gauntlet

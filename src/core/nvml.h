@@ -1,6 +1,7 @@
 // NVML through dlopen: clocks, power, temperature, use, and why a GPU is slowed. No header needed.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,5 +67,9 @@ class Nvml {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Reads the state of the GPU with this UUID whenever it is called; nothing where NVML or the GPU
+/// does not tell.
+std::function<std::optional<GpuState>()> gpu_sensors(const std::string& uuid);
 
 }  // namespace gauntlet

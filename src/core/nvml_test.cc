@@ -45,6 +45,10 @@ TEST(NvmlOnGpu, reads_a_plausible_state) {
   EXPECT_FALSE(outside);
 }
 
+TEST(GpuSensors, tell_nothing_of_a_gpu_that_is_not_there) {
+  EXPECT_FALSE(gpu_sensors("GPU-00000000-0000-0000-0000-000000000000")());
+}
+
 TEST(ThrottleReasons, names_each_bit_and_leaves_idle_out) {
   EXPECT_EQ(throttle_reasons(0), Names{});
   EXPECT_EQ(throttle_reasons(0x1), Names{});

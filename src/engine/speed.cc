@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "core/random.h"
 
@@ -203,23 +202,6 @@ SpeedLimit limit_of(const SpeedWork& work, double bytes, const Plan& plan,
   const double compute = work.dense_flops / dense + work.head_flops / head +
                          work.expert_flops / experts + work.attention_flops / attention;
   return memory >= compute ? SpeedLimit{memory, "memory"} : SpeedLimit{compute, "compute"};
-}
-
-MedianInterval median_interval(std::vector<double> values) {
-  check(!values.empty(), "a median of nothing");
-  std::sort(values.begin(), values.end());
-  const std::size_t count = values.size();
-  const double median = (values[(count - 1) / 2] + values[count / 2]) / 2;
-  // The median lies outside [x(k+1), x(n-k)] when at most k of n fall on one side of it.
-  std::size_t skip = 0;
-  double chance = std::pow(0.5, static_cast<double>(count)), below = chance;
-  while (true) {
-    chance *= static_cast<double>(count - skip) / static_cast<double>(skip + 1);
-    if (below + chance > 0.025 || 2 * (skip + 1) >= count) break;
-    below += chance;
-    ++skip;
-  }
-  return {.median = median, .lo = values[skip], .hi = values[count - 1 - skip]};
 }
 
 }  // namespace gauntlet::engine

@@ -90,13 +90,4 @@ struct SpeedLimit {
 SpeedLimit limit_of(const SpeedWork& work, double bytes, const Plan& plan,
                     const MachineRates& rates);
 
-/// A median and the order statistics around it that hold it with 95% confidence, or the extremes
-/// where there are too few values for that.
-struct MedianInterval {
-  double median = 0;
-  double lo = 0;
-  double hi = 0;
-};
-MedianInterval median_interval(std::vector<double> values);
-
 }  // namespace gauntlet::engine

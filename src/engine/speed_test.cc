@@ -104,22 +104,5 @@ TEST(SpeedLimit, is_the_longer_of_reading_and_computing) {
   EXPECT_EQ(limit_of(work, 20, plan, rates).bound_by, "") << "that rate is unknown";
 }
 
-TEST(MedianInterval, takes_the_order_statistics_of_the_binomial) {
-  const auto of = [](int count) {
-    std::vector<double> values;
-    for (int i = count; i >= 1; --i) values.push_back(i);
-    return median_interval(values);
-  };
-  EXPECT_EQ(of(1).lo, 1);
-  EXPECT_EQ(of(1).hi, 1);
-  EXPECT_EQ(of(6).median, 3.5);
-  EXPECT_EQ(of(6).lo, 1);
-  EXPECT_EQ(of(8).hi, 8);
-  EXPECT_EQ(of(9).lo, 2) << "2 and 8 of 9 hold the median with 96.1%";
-  EXPECT_EQ(of(9).hi, 8);
-  EXPECT_EQ(of(20).lo, 6);
-  EXPECT_EQ(of(20).hi, 15);
-}
-
 }  // namespace
 }  // namespace gauntlet::engine

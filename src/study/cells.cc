@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "study/energy_use.h"
+#include "study/layer_check.h"
 #include "study/measurements.h"
-#include "study/truth.h"
 
 namespace gauntlet::study {
 namespace keys {
@@ -44,20 +44,20 @@ constexpr double kVerifyS = 1.5, kDuelS = 1, kBaselineDuelS = 4, kServeS = 3, kS
 
 /// A layer's duel and an option's are the same to the clock, but for stacks that must be made first
 /// and for how slow the baseline is.
-PacedCell duel_pace(Rank rank, double weight, double setup_s) {
+CellTime duel_time(Rank rank, double weight, double setup_s) {
   return {"duel", rank, weight, setup_s};
 }
-PacedCell serve_pace(Rank rank) { return {"serve", rank, kServeWeight, kServeS}; }
+CellTime serve_time(Rank rank) { return {"serve", rank, kServeWeight, kServeS}; }
 
 void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes, int layer) {
   const std::string name = fmt::format("layer {}, {}", layer, ladder.layers[layer].name);
-  TruthTest truth{.layer = layer, .before = {}};
-  if (layer > 0 && ladder.allowed_percent(layer) == 0) truth.before = layer - 1;
+  LayerCheck layer_check{.layer = layer, .before = {}};
+  if (layer > 0 && ladder.allowed_percent(layer) == 0) layer_check.before = layer - 1;
   cells.push_back({keys::verify(layer),
                    name + ": verifying",
                    {"verify", Rank::layers, 0, kVerifyS + sizes.stack_seconds},
                    [=](Workbench& bench, const Journal& journal, double) {
-                     return measure_truth(bench, journal, sizes, truth);
+                     return check_layer(bench, journal, sizes, layer_check);
                    }});
   cells.push_back({keys::energy(layer),
                    name + ": energy",
@@ -70,7 +70,7 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
   const std::string title = name + ": in turns with the layer before";
   if (ladder.stage_of(layer) == Stage::engine) {
     cells.push_back({keys::layer(layer), title,
-                     duel_pace(Rank::layers, kLayerWeight, layer == 1 ? kBaselineDuelS : kDuelS),
+                     duel_time(Rank::layers, kLayerWeight, layer == 1 ? kBaselineDuelS : kDuelS),
                      [=](Workbench& bench, const Journal&, double seconds) {
                        return measure_duel(bench, sizes, sides, seconds);
                      }});
@@ -81,7 +81,7 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
        "requests per second at most",
        {"saturation", Rank::layers, 0, kSaturationS},
        [=](Workbench& bench, const Journal&, double) { return measure_saturation(bench, sizes); }});
-  cells.push_back({keys::layer(layer), title, serve_pace(Rank::layers),
+  cells.push_back({keys::layer(layer), title, serve_time(Rank::layers),
                    [=](Workbench& bench, const Journal& journal, double seconds) {
                      return measure_serve_duel(bench, journal, sizes, sides, seconds);
                    }});
@@ -90,7 +90,7 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
 void add_total(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& sizes) {
   cells.push_back(
       {keys::kTotal, "the whole stack in turns with the baseline",
-       duel_pace(Rank::layers, kTotalWeight, kBaselineDuelS + sizes.stack_seconds),
+       duel_time(Rank::layers, kTotalWeight, kBaselineDuelS + sizes.stack_seconds),
        [=, sides = Sides{{}, ladder.all()}](Workbench& bench, const Journal&, double seconds) {
          return measure_duel(bench, sizes, sides, seconds);
        }});
@@ -103,8 +103,8 @@ void add_without(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& si
     const bool served = option.stage == Stage::serving;
     cells.push_back({keys::without(option.id), fmt::format("the whole stack without {}", option.id),
                      served
-                         ? serve_pace(Rank::company)
-                         : duel_pace(Rank::company, kWithoutWeight, kDuelS + sizes.stack_seconds),
+                         ? serve_time(Rank::company)
+                         : duel_time(Rank::company, kWithoutWeight, kDuelS + sizes.stack_seconds),
                      [=](Workbench& bench, const Journal& journal, double seconds) {
                        return served ? measure_serve_duel(bench, journal, sizes, sides, seconds)
                                      : measure_duel(bench, sizes, sides, seconds);

@@ -8,8 +8,8 @@
 
 #include "lab/profile/profiler.h"
 #include "study/journal.h"
-#include "study/pace.h"
 #include "study/sizes.h"
+#include "study/time_budget.h"
 #include "study/workbench.h"
 
 namespace gauntlet::study {
@@ -17,7 +17,7 @@ namespace gauntlet::study {
 struct Cell {
   std::string key;    // "layer/3"
   std::string title;  // for the progress line
-  PacedCell pace;
+  CellTime time;
   /// `seconds`: how long to repeat.
   std::function<Expected<nlohmann::json>(Workbench&, const Journal&, double seconds)> measure;
 };

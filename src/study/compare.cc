@@ -2,30 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "study/estimates.h"
+#include "stats/interval_json.h"
 
 namespace gauntlet::study {
 namespace {
 
 using nlohmann::json;
 
-Change change_of(const lab::Estimate& a, const lab::Estimate& b) {
-  if (b.lo > a.hi) return Change::better;
-  if (b.hi < a.lo) return Change::worse;
-  return std::abs(b.median / a.median - 1) <= 0.02 ? Change::same : Change::unclear;
-}
-
 void add(std::string figure, std::string unit, const json& a, const json& b,
          std::vector<StudyDifference>& out) {
   StudyDifference one{.figure = std::move(figure),
                       .unit = std::move(unit),
-                      .a = estimate_from_json(a),
-                      .b = estimate_from_json(b)};
-  one.ratio = one.b.median / one.a.median;
-  one.change = change_of(one.a, one.b);
+                      .a = stats::interval_from_json(a),
+                      .b = stats::interval_from_json(b)};
+  one.ratio = stats::ratio(one.a, one.b);
+  one.change = stats::change(one.ratio);
   out.push_back(std::move(one));
 }
 
@@ -53,13 +46,6 @@ void compare_layers(const json& a, const json& b, std::vector<StudyDifference>& 
 }
 
 }  // namespace
-
-const char* name_of(Change change) {
-  return change == Change::same     ? "same"
-         : change == Change::better ? "better"
-         : change == Change::worse  ? "worse"
-                                    : "unclear";
-}
 
 std::vector<StudyDifference> compare_studies(const json& a, const json& b) {
   std::vector<StudyDifference> differences;

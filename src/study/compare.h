@@ -4,22 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "lab/records/result.h"
+#include "stats/change.h"
 
 namespace gauntlet::study {
-
-enum class Change { same, better, worse, unclear };
-const char* name_of(Change change);
 
 struct StudyDifference {
   std::string figure;  // "layer 3, decode_8"
   std::string unit;    // "tok/s"
-  lab::Estimate a, b;
-  double ratio = 0;  // b over a
-  Change change = Change::unclear;
+  stats::Interval a, b;
+  stats::Interval ratio;  // b over a
+  stats::Change change = stats::Change::unclear;
 };
 
-/// Figures that both have. Better or worse where the intervals part; same where they are within 2%.
+/// Figures that both have, judged by stats::change(); for all of them more is better.
 std::vector<StudyDifference> compare_studies(const nlohmann::json& a, const nlohmann::json& b);
 
 /// What differs in subject: machine, model, backend, commit; a line each.

@@ -8,7 +8,11 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "core/check.h"
+#include "core/random.h"
+#include "lab/measure/turns.h"
 #include "study/decode_batch.h"
 
 namespace gauntlet::study {
@@ -92,33 +96,62 @@ Expected<void> choose_tokens(Side& a, Side& b, Workload& workload, double second
   return {};
 }
 
-/// Writes what side `index` had to move, and the time that this takes at least.
-void note_limit(const Workbench& bench, const Side& side, const SpeedSample& sample, int index,
-                Bout& bout) {
-  const engine::Executor& executor = side.executor;
+/// Writes what a side had to move, and the time that this takes at least.
+void note_limit(const Workbench& bench, const engine::Executor& executor, const SpeedSample& sample,
+                std::size_t side, Bout& bout) {
   const auto work = engine::work_of(bout.workload.test, executor.config());
-  bout.bytes[index] = sample.bytes;
-  bout.limits[index] =
+  bout.bytes[side] = sample.bytes;
+  bout.limits[side] =
       engine::limit_of(work, sample.bytes, executor.plan(), bench.limits(executor).rates);
   bout.experts_per_layer = static_cast<double>(sample.active_experts) /
                            static_cast<double>(sample.steps * executor.config().num_layers);
 }
 
-Expected<lab::Block> block_of(const Workbench& bench, Side& a, Side& b, Bout& bout) {
-  if (const auto ready = open(a, b, bout.workload); !ready) return ready.error();
-  std::array<double, 4> ns{};
-  constexpr std::array kOrder = {0, 1, 1, 0};
-  for (std::size_t i = 0; i < kOrder.size(); ++i) {
-    Side& side = kOrder[i] == 0 ? a : b;
-    const auto sample = side.sample(bout.workload);
-    if (!sample) return sample.error();
-    ns[i] = 1e9 * sample->seconds;
-    note_limit(bench, side, *sample, kOrder[i], bout);
+/// Takes one block of every bout. A round with a dropped block is dropped as a whole, so that the
+/// blocks of all bouts stay side by side.
+class RoundTaker {
+ public:
+  RoundTaker(const Workbench& bench, Side& a, Side& b, std::uint64_t seed, Duel& result)
+      : bench_(bench), sides_{&a, &b}, random_(seed), result_(result) {}
+
+  Expected<bool> take() {
+    stats::ProcessBlocks taken;
+    for (Bout& bout : result_.bouts) {
+      if (bench_.is_cancelled()) return Error{"interrupted"};
+      auto block = block_of(bout);
+      if (!block) return block.error();
+      if (!*block) return false;
+      taken.push_back(std::move(**block));
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      result_.bouts[i].blocks.push_back(std::move(taken[i]));
+    }
+    return true;
   }
-  a.close();
-  b.close();
-  return lab::Block{.baseline_ns = {ns[0], ns[3]}, .optimized_ns = {ns[1], ns[2]}};
-}
+
+ private:
+  Expected<std::optional<stats::Block>> block_of(Bout& bout) {
+    if (const auto ready = open(*sides_[0], *sides_[1], bout.workload); !ready) {
+      return ready.error();
+    }
+    auto block = lab::take_block(
+        sides_.size(), random_,
+        [&](std::size_t index, int) -> Expected<double> {
+          const auto sample = sides_[index]->sample(bout.workload);
+          if (!sample) return sample.error();
+          note_limit(bench_, sides_[index]->executor, *sample, index, bout);
+          return 1e9 * sample->seconds;
+        },
+        [&] { return bench_.read_sensors(); }, result_.conditions);
+    for (Side* side : sides_) side->close();
+    return block;
+  }
+
+  const Workbench& bench_;
+  std::array<Side*, 2> sides_;
+  Random random_;
+  Duel& result_;
+};
 
 DuelSide describe(const Workbench& bench, const engine::Executor& executor) {
   return {.plan = executor.plan().describe(),
@@ -151,13 +184,33 @@ Room room_for(const std::vector<Workload>& workloads) {
   return room;
 }
 
+Expected<void> take_rounds(const DuelBudget& budget, const lab::Conditions& conditions,
+                           const TakeRound& take_round) {
+  constexpr int kFewestRounds = 2;  // that have an interval
+  check(budget.least_blocks >= kFewestRounds, "a duel of one round says nothing");
+  const auto start = Clock::now();
+  int kept = 0;
+  for (int round = 0; round < budget.most_blocks; ++round) {
+    const double passed = std::chrono::duration<double>(Clock::now() - start).count();
+    if (round >= budget.least_blocks && passed > budget.seconds) break;
+    const auto taken = take_round();
+    if (!taken) return taken.error();
+    kept += *taken;
+  }
+  if (kept >= kFewestRounds) return {};
+  return Error{fmt::format(
+      "{} blocks were dropped, because the GPU was slowed by its temperature, and {} rounds are "
+      "too few to judge by",
+      conditions.dropped_blocks, kept)};
+}
+
 Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executor& b,
                     std::vector<Workload> workloads, const DuelBudget& budget) {
   Side first(bench, a), second(bench, b);
   for (Side* side : {&first, &second}) {
     if (const auto filled = side->fill(workloads); !filled) return filled.error();
   }
-  Duel result{.a = describe(bench, a), .b = describe(bench, b), .bouts = {}};
+  Duel result{.a = describe(bench, a), .b = describe(bench, b)};
   const double each =
       budget.seconds / static_cast<double>(4 * budget.least_blocks * std::ssize(workloads));
   for (Workload& workload : workloads) {
@@ -166,34 +219,30 @@ Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executo
     }
     result.bouts.push_back({.workload = workload});
   }
-  const auto start = Clock::now();
-  for (int round = 0; round < budget.most_blocks; ++round) {
-    const double passed = std::chrono::duration<double>(Clock::now() - start).count();
-    if (round >= budget.least_blocks && passed > budget.seconds) break;
-    for (Bout& bout : result.bouts) {
-      if (bench.is_cancelled()) return Error{"interrupted"};
-      const auto block = block_of(bench, first, second, bout);
-      if (!block) return block.error();
-      bout.blocks.push_back(*block);
-    }
-  }
+  RoundTaker rounds(bench, first, second, budget.seed, result);
+  const auto taken = take_rounds(budget, result.conditions, [&] { return rounds.take(); });
+  if (!taken) return taken.error();
   return result;
 }
 
-json to_json(const std::vector<lab::Block>& blocks) {
+json to_json(const lab::Conditions& conditions) {
+  const bool has_clocks = conditions.sm_clock_mhz_max > 0;
+  return {{"dropped_blocks", conditions.dropped_blocks},
+          {"sm_clock_mhz",
+           has_clocks ? json{conditions.sm_clock_mhz_min, conditions.sm_clock_mhz_max} : json()},
+          {"throttle_reasons", conditions.throttle_reasons}};
+}
+
+json to_json(const stats::ProcessBlocks& blocks) {
   json list = json::array();
-  for (const lab::Block& block : blocks) {
-    list.push_back(
-        {block.baseline_ns[0], block.optimized_ns[0], block.optimized_ns[1], block.baseline_ns[1]});
-  }
+  for (const auto& [ns] : blocks) list.push_back({ns[0][0], ns[1][0], ns[1][1], ns[0][1]});
   return list;
 }
 
-std::vector<lab::Block> blocks_from_json(const json& list) {
-  std::vector<lab::Block> blocks;
+stats::ProcessBlocks blocks_from_json(const json& list) {
+  stats::ProcessBlocks blocks;
   for (const json& four : list) {
-    blocks.push_back(
-        {.baseline_ns = {four.at(0), four.at(3)}, .optimized_ns = {four.at(1), four.at(2)}});
+    blocks.push_back({.ns = {{four.at(0), four.at(3)}, {four.at(1), four.at(2)}}});
   }
   return blocks;
 }
@@ -211,7 +260,10 @@ json to_json(const Duel& duel) {
                      {"limits", {to_json(bout.limits[0]), to_json(bout.limits[1])}},
                      {"experts_per_layer", bout.experts_per_layer}});
   }
-  return {{"a", to_json(duel.a)}, {"b", to_json(duel.b)}, {"bouts", std::move(bouts)}};
+  return {{"a", to_json(duel.a)},
+          {"b", to_json(duel.b)},
+          {"bouts", std::move(bouts)},
+          {"conditions", to_json(duel.conditions)}};
 }
 
 }  // namespace gauntlet::study

@@ -1,12 +1,16 @@
-// Two stacks in turns: the same workloads on both in ABBA blocks, so that whatever the machine does
-// meanwhile meets both alike.
+// Two stacks in turns: the same workloads on both, so that whatever the machine does meanwhile
+// meets both alike.
 #pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/speed.h"
-#include "stats/statistics.h"
+#include "lab/records/result.h"
+#include "stats/blocks.h"
 #include "study/workbench.h"
 
 namespace gauntlet::study {
@@ -26,15 +30,23 @@ struct DuelBudget {
   double seconds = 5;
   int least_blocks = 4;
   int most_blocks = 24;
+  std::uint64_t seed = 1;  // of the order of the turns
 };
+
+/// One block of each workload, kept or dropped together; an error ends the duel.
+using TakeRound = std::function<Expected<bool>()>;
+/// Takes rounds until the budget ends. An error where too few of them were kept to judge by:
+/// thermal slowdown, which `conditions` counts, drops the others.
+Expected<void> take_rounds(const DuelBudget& budget, const lab::Conditions& conditions,
+                           const TakeRound& take_round);
 
 /// One workload on both sides.
 struct Bout {
   Workload workload;
-  std::vector<lab::Block> blocks;
-  double bytes[2] = {0, 0};      // of one repetition: what must be read
-  engine::SpeedLimit limits[2];  // likewise
-  double experts_per_layer = 0;  // that a step's tokens chose on side b
+  stats::ProcessBlocks blocks;               // of sides a and b
+  std::array<double, 2> bytes = {0, 0};      // of one repetition: what must be read
+  std::array<engine::SpeedLimit, 2> limits;  // likewise
+  double experts_per_layer = 0;              // that a step's tokens chose on side b
 };
 
 struct DuelSide {
@@ -46,14 +58,18 @@ struct DuelSide {
 struct Duel {
   DuelSide a, b;
   std::vector<Bout> bouts;
+  lab::Conditions conditions;
 };
 
 Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executor& b,
                     std::vector<Workload> workloads, const DuelBudget& budget);
 
 nlohmann::json to_json(const Duel& duel);
-nlohmann::json to_json(const std::vector<lab::Block>& blocks);
-std::vector<lab::Block> blocks_from_json(const nlohmann::json& json);
+/// What the machine did meanwhile: {dropped_blocks, sm_clock_mhz, throttle_reasons}.
+nlohmann::json to_json(const lab::Conditions& conditions);
+/// Of two sides, four times each: a, b, b, a.
+nlohmann::json to_json(const stats::ProcessBlocks& blocks);
+stats::ProcessBlocks blocks_from_json(const nlohmann::json& json);
 
 /// Room that all these workloads need at once.
 Room room_for(const std::vector<Workload>& workloads);

@@ -36,11 +36,56 @@ TEST_F(Duels, take_at_least_so_many_turns_and_keep_them_through_json) {
     const auto& blocks = fought->bouts[i].blocks;
     ASSERT_EQ(blocks.size(), 3u);
     const auto again = blocks_from_json(json.at("bouts")[i].at("ns"));
-    EXPECT_EQ(again[2].ratio(), blocks[2].ratio());
+    EXPECT_EQ(again[2].ns, blocks[2].ns);
     EXPECT_EQ(json.at("bouts")[i].at("name"), workloads[i].name);
   }
   EXPECT_EQ(fought->bouts[0].workload.test.tokens, 12) << "a prompt keeps its length";
   EXPECT_TRUE(json.at("bouts")[0].at("limits")[0].is_null()) << "without ceilings no limit";
+}
+
+TEST_F(Duels, begin_with_either_side_by_chance_and_mirror_it) {
+  workloads.pop_back();
+  std::string turns;
+  fake.executor.before_step = [&] { turns += 'a'; };
+  other.before_step = [&] { turns += 'b'; };
+  const auto fought = fight({.seconds = 0, .least_blocks = 40, .most_blocks = 40, .seed = 5});
+  ASSERT_TRUE(fought) << fought.error().message;
+  turns = turns.substr(2);  // the warm-up
+  ASSERT_EQ(turns.size(), 4 * 40u) << "one step per sample";
+  int mirrored = 0;
+  for (std::size_t i = 0; i < turns.size(); i += 4) {
+    const std::string block = turns.substr(i, 4);
+    EXPECT_TRUE(block == "abba" || block == "baab") << block;
+    mirrored += block == "baab";
+  }
+  EXPECT_GT(mirrored, 8);
+  EXPECT_LT(mirrored, 32);
+}
+
+TEST_F(Duels, drop_a_round_of_a_hot_gpu_whole_and_count_it) {
+  int block = 0;
+  fake.sensors = [&] {
+    // The second workload of the third round, and the first of the fifth, which ends there.
+    const bool hot = ++block == 6 || block == 9;
+    return std::optional(GpuState{.sm_clock_mhz = hot ? 900.0 : 1500.0, .thermal_slowdown = hot});
+  };
+  const auto fought = fight({.seconds = 0, .least_blocks = 6});
+  ASSERT_TRUE(fought) << fought.error().message;
+  EXPECT_EQ(block, 11);
+  for (const Bout& bout : fought->bouts) EXPECT_EQ(bout.blocks.size(), 4u);
+  EXPECT_EQ(fought->conditions.dropped_blocks, 2);
+  const nlohmann::json json = to_json(*fought).at("conditions");
+  EXPECT_EQ(json.at("dropped_blocks"), 2);
+  EXPECT_EQ(json.at("sm_clock_mhz"), (std::vector{900.0, 1500.0}));
+}
+
+TEST_F(Duels, say_so_when_a_hot_gpu_leaves_too_few_rounds) {
+  fake.sensors = [] { return std::optional(GpuState{.thermal_slowdown = true}); };
+  const auto fought = fight({.seconds = 0, .least_blocks = 5});
+  ASSERT_FALSE(fought);
+  EXPECT_THAT(fought.error().message, HasSubstr("5 blocks were dropped"));
+  EXPECT_THAT(fought.error().message, HasSubstr("temperature"));
+  EXPECT_EQ(fake.executor.kv().num_sequences(), 0);
 }
 
 TEST_F(Duels, end_when_they_are_cancelled_and_leave_nothing_behind) {

@@ -10,6 +10,7 @@ namespace gauntlet::study {
 struct FakeBench {
   model::ModelWeights weights;
   std::atomic<bool> cancel{false};
+  lab::ReadSensors sensors = [] { return std::optional<GpuState>(); };
   engine::FakeExecutor executor;
   Workbench bench;
 
@@ -33,6 +34,7 @@ struct FakeBench {
                .ladder = ladder_for(engine::Backend::cpu),
                .ceilings = {},
                .cpu = {},
+               .sensors = [this] { return sensors(); },
                .cancel = &cancel}) {}
 
  private:

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "study/estimates.h"
+#include "stats/interval_json.h"
 #include "study/results.h"
 #include "study/results_parts.h"
 
@@ -15,8 +15,8 @@ namespace {
 using nlohmann::json;
 
 std::string ratio(const json& estimate) {
-  const lab::Estimate e = estimate_from_json(estimate);
-  return fmt::format("{:.2f}× [{:.2f}, {:.2f}]", e.median, e.lo, e.hi);
+  const stats::Interval known = stats::interval_from_json(estimate);
+  return fmt::format("{:.2f}× [{:.2f}, {:.2f}]", known.value, known.lo, known.hi);
 }
 
 std::string layer_name(const json& layer) {
@@ -25,9 +25,9 @@ std::string layer_name(const json& layer) {
 }
 
 bool has_gain(const json& entry) { return entry.contains("gain"); }
-double median_gain(const json& entry) { return entry.at("gain").at("ratio").at("median"); }
+double gain_value(const json& entry) { return entry.at("gain").at("ratio").at("value"); }
 
-void say_truth(const json& results, std::vector<std::string>& out) {
+void say_checks(const json& results, std::vector<std::string>& out) {
   int verified = 0, judged = 0;
   for (const json& layer : results.at("layers")) {
     const json verification = layer.value("verification", json());
@@ -55,7 +55,7 @@ void say_total(const json& results, std::vector<std::string>& out) {
       if (gain.at("name") == "decode_1") {
         sentence =
             fmt::format("The whole stack decodes {:.0f} tok/s at batch 1, {} the baseline's",
-                        figure.at("tok_s").at("median").get<double>(), ratio(gain.at("ratio")));
+                        figure.at("tok_s").at("value").get<double>(), ratio(gain.at("ratio")));
       }
     }
     if (!figure.at("percent_of_limit").is_null()) {
@@ -75,7 +75,7 @@ void say_layers(const json& results, std::vector<std::string>& out) {
       out.push_back(fmt::format("{}: {}, {}.", layer_name(layer),
                                 layer.at("gain").at("label") == "loss" ? "a loss" : "no gain",
                                 ratio(layer.at("gain").at("ratio"))));
-    } else if (best == nullptr || median_gain(layer) > median_gain(*best)) {
+    } else if (best == nullptr || gain_value(layer) > gain_value(*best)) {
       best = &layer;
     }
   }
@@ -91,7 +91,7 @@ void say_company(const json& results, std::vector<std::string>& out) {
   int judged = 0;
   for (const json& entry : results.at("leave_one_out")) {
     if (!has_gain(entry)) continue;
-    if (best == nullptr || median_gain(entry) > median_gain(*best)) best = &entry;
+    if (best == nullptr || gain_value(entry) > gain_value(*best)) best = &entry;
     if (!entry.contains("sign")) continue;
     ++judged;
     ++signs[entry.at("sign").get<std::string>()];
@@ -118,8 +118,8 @@ void say_sweeps(const json& results, std::vector<std::string>& out) {
   const json& batches = results.at("sweeps").at("batch");
   const auto known = [](const json& point) { return point.contains("tok_s"); };
   if (batches.size() > 1 && known(batches.front()) && known(batches.back())) {
-    const double one = batches.front().at("tok_s").at("median");
-    const double many = batches.back().at("tok_s").at("median");
+    const double one = batches.front().at("tok_s").at("value");
+    const double many = batches.back().at("tok_s").at("value");
     out.push_back(fmt::format("From batch {} to {} throughput grows {:.1f}-fold, to {:.0f} tok/s.",
                               batches.front().at("batch").get<int>(),
                               batches.back().at("batch").get<int>(), many / one, many));
@@ -178,11 +178,27 @@ void say_rest(const json& results, std::vector<std::string>& out) {
   }
 }
 
+void say_dropped(const json& results, std::vector<std::string>& out) {
+  std::int64_t dropped = 0;
+  const auto add = [&](const json& entry) {
+    if (!is_measured(entry) || !has_gain(entry)) return;
+    const json& conditions = entry.at("gain").at("conditions");
+    if (conditions.is_object()) dropped += conditions.at("dropped_blocks").get<std::int64_t>();
+  };
+  for (const json& layer : results.at("layers")) add(layer);
+  for (const json& entry : results.at("leave_one_out")) add(entry);
+  add(results.at("total"));
+  if (dropped > 0) {
+    out.push_back(fmt::format(
+        "{} blocks were dropped, because the GPU was slowed by its temperature.", dropped));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> findings_of(const json& results) {
   std::vector<std::string> sentences;
-  say_truth(results, sentences);
+  say_checks(results, sentences);
   say_total(results, sentences);
   say_layers(results, sentences);
   say_company(results, sentences);
@@ -190,6 +206,7 @@ std::vector<std::string> findings_of(const json& results) {
   say_energy(results, sentences);
   say_rest(results, sentences);
   say_left_out(results, sentences);
+  say_dropped(results, sentences);
   return sentences;
 }
 

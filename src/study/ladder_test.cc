@@ -94,9 +94,9 @@ TEST_P(Ladders, plan_a_cell_once) {
   Rank rank = Rank::layers;
   for (const Cell& cell : cells) {
     EXPECT_TRUE(keys.insert(cell.key).second) << cell.key;
-    EXPECT_GT(cell.pace.setup_s, 0) << cell.key;
-    EXPECT_GE(cell.pace.rank, rank) << cell.key << " comes after what matters less";
-    rank = cell.pace.rank;
+    EXPECT_GT(cell.time.setup_s, 0) << cell.key;
+    EXPECT_GE(cell.time.rank, rank) << cell.key << " comes after what matters less";
+    rank = cell.time.rank;
   }
   for (const Option& option : ladder.options) {
     EXPECT_TRUE(keys.contains(keys::without(option.id))) << option.id;
@@ -116,13 +116,13 @@ TEST(Ladder, tells_what_changes_the_executor_from_what_is_asked_of_it) {
 /// Seconds beside repetitions of a 20b shape with random weights on an NVIDIA H200: three to make a
 /// stack, contexts of 64 sequences, four rounds at least, serving runs of a second.
 double h200_seconds(const Cell& cell) {
-  const std::string& kind = cell.pace.kind;
-  const bool makes_a_stack = cell.pace.rank == Rank::company || cell.key == keys::kTotal;
+  const std::string& kind = cell.time.kind;
+  const bool makes_a_stack = cell.time.rank == Rank::company || cell.key == keys::kTotal;
   if (kind == "verify") return 6;
   if (kind == "duel") return (cell.key == keys::layer(1) ? 9 : 2) + (makes_a_stack ? 4 : 0);
   if (kind == "serve") return 6;
   if (kind == "energy" || kind == "saturation" || kind == "time" || kind == "precision") return 3;
-  if (kind == "context") return 2 * cell.pace.setup_s;
+  if (kind == "context") return 2 * cell.time.setup_s;
   return 0.5;
 }
 
@@ -131,23 +131,23 @@ TEST(Ladder, fits_a_quick_study_of_a_large_model_into_five_minutes) {
   const auto model = model::random_shape("gpt-oss-20b").value();
   const Sizes sizes = sizes_for(Depth::quick, Backend::cuda, model, 0);
   const auto cells = plan_cells(ladder, sizes, lab::ProfileLevel::minimal);
-  std::vector<PacedCell> paced;
-  for (const Cell& cell : cells) paced.push_back(cell.pace);
-  Pace pace(paced, {.repeat_s = sizes.budget_seconds, .end_s = sizes.end_seconds});
+  std::vector<CellTime> times;
+  for (const Cell& cell : cells) times.push_back(cell.time);
+  TimeBudget budget(times, {.repeat_s = sizes.budget_seconds, .end_s = sizes.end_seconds});
   double passed = 20;  // ceilings, the model's shape, the doctor
-  pace.spend(passed);
+  budget.spend(passed);
   int left_out = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto seconds = pace.allot(i);
+    const auto seconds = budget.allot(i);
     if (!seconds) {
-      EXPECT_GT(cells[i].pace.rank, Rank::company) << cells[i].key;
-      pace.leave(i);
+      EXPECT_GT(cells[i].time.rank, Rank::company) << cells[i].key;
+      budget.leave(i);
       ++left_out;
       continue;
     }
     const double took = *seconds + h200_seconds(cells[i]);
     passed += took;
-    pace.finish(i, took);
+    budget.finish(i, took);
   }
   EXPECT_LT(passed, 300);
   EXPECT_LT(left_out, 20);

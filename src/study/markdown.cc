@@ -27,8 +27,8 @@ std::string number(const json& value) {
   return value.is_number() ? significant(value.get<double>()) : "";
 }
 
-std::string median(const json& holder, const char* name) {
-  return holder.contains(name) ? number(holder.at(name).at("median")) : "";
+std::string value(const json& holder, const char* name) {
+  return holder.contains(name) ? number(holder.at(name).at("value")) : "";
 }
 
 std::string percent(const json& value) { return value.is_number() ? number(value) + "%" : ""; }
@@ -41,7 +41,7 @@ std::string words(const json& label) {
 Row gain_cells(const json& entry) {
   if (!entry.contains("gain")) return {"", "", ""};
   const json& ratio = entry.at("gain").at("ratio");
-  return {number(ratio.at("median")) + "×",
+  return {number(ratio.at("value")) + "×",
           fmt::format("{} to {}", number(ratio.at("lo")), number(ratio.at("hi"))),
           words(entry.at("gain").at("label"))};
 }
@@ -122,9 +122,9 @@ std::string layers(const json& results) {
     Row row = {fmt::format("{} {}", layer.at("index").get<int>(), text(layer.at("name"))), options,
                verified(layer)};
     append(row, gain_cells(layer));
-    append(row, {median(layer, "ttft_ms"), median(layer, "tpot_ms")});
+    append(row, {value(layer, "ttft_ms"), value(layer, "tpot_ms")});
     for (std::size_t i = 0; i < batches.size(); ++i) {
-      row.push_back(median(figure_at(layer, i + 1), "tok_s"));
+      row.push_back(value(figure_at(layer, i + 1), "tok_s"));
     }
     row.push_back(percent(figure_at(layer, 1).value("percent_of_limit", json())));
     row.push_back(layer.contains("weight_bytes")
@@ -230,14 +230,14 @@ std::string sweeps(const json& results) {
                     {"batch", "tok/s", "TPOT ms", "of limit", "experts per layer"},
                     points(all.at("batch"), {"batch"}),
                     [](const json& p) -> Row {
-                      return {median(p, "tok_s"), median(p, "tpot_ms"),
+                      return {value(p, "tok_s"), value(p, "tpot_ms"),
                               percent(p.at("percent_of_limit")), number(p.at("experts_per_layer"))};
                     }});
   out += render_sweep({"Time to the first token",
                        {"prompt", "batch", "TTFT ms", "tok/s", "of limit"},
                        points(all.at("prompts"), {"length", "batch"}),
                        [](const json& p) -> Row {
-                         return {median(p, "ttft_ms"), number(p.at("tok_s")),
+                         return {value(p, "ttft_ms"), number(p.at("tok_s")),
                                  percent(p.at("percent_of_limit"))};
                        }});
   out += render_sweep(
@@ -247,7 +247,7 @@ std::string sweeps(const json& results) {
        [](const json& p) -> Row { return {number(p.at("p50_ms")), number(p.at("p95_ms"))}; }});
   SweepTable precision{
       "Precision", {"on", "tok/s", "perplexity", "weights"}, {}, [](const json& p) -> Row {
-        return {median(p, "tok_s"), fmt::format("{:.4f}", p.at("perplexity").get<double>()),
+        return {value(p, "tok_s"), fmt::format("{:.4f}", p.at("perplexity").get<double>()),
                 lab::report::bytes(p.at("weight_bytes").get<std::int64_t>())};
       }};
   for (const json& point : all.at("precision")) {

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "engine/score.h"
-#include "stats/statistics.h"
 #include "study/cells.h"
 #include "study/decode_batch.h"
 #include "study/duel.h"
+#include "study/layer_check.h"
 #include "study/router.h"
 #include "study/serving.h"
 #include "study/time_split.h"
-#include "study/truth.h"
 
 namespace gauntlet::study {
 namespace {
@@ -97,6 +97,9 @@ CellValue repeat(const Workbench& bench, engine::Executor& executor, const engin
                                         static_cast<double>(executor.config().num_layers)}};
 }
 
+/// No two duels take their turns in the same order.
+std::uint64_t fresh_seed() { return std::random_device()(); }
+
 struct Executors {
   std::shared_ptr<engine::Executor> a, b;
 };
@@ -119,8 +122,9 @@ CellValue measure_duel(Workbench& bench, const Sizes& sizes, const Sides& sides,
   Sizes fitting = sizes;
   auto both = fit(bench, fitting, sides);
   if (!both) return both.error();
-  const auto fought = duel(bench, *both->a, *both->b, layer_workloads(fitting),
-                           {.seconds = seconds, .least_blocks = sizes.least_blocks});
+  const auto fought =
+      duel(bench, *both->a, *both->b, layer_workloads(fitting),
+           {.seconds = seconds, .least_blocks = sizes.least_blocks, .seed = fresh_seed()});
   if (!fought) return fought.error();
   return to_json(*fought);
 }
@@ -165,8 +169,9 @@ CellValue measure_serve_duel(Workbench& bench, const Journal& journal, const Siz
       plan_requests(sizes.mix, std::clamp(fitting, sizes.requests / 4, sizes.requests),
                     kOverload * *saturation, bench.text());
   const Stack a = bench.ladder().stack(sides.a), b = bench.ladder().stack(sides.b);
-  const auto fought = serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
-                                 {.seconds = seconds, .least_blocks = blocks});
+  const auto fought =
+      serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
+                 {.seconds = seconds, .least_blocks = blocks, .seed = fresh_seed()});
   if (!fought) return fought.error();
   return to_json(*fought);
 }

@@ -17,7 +17,7 @@
 
 namespace gauntlet::study {
 
-inline constexpr int kStudySchemaVersion = 1;
+inline constexpr int kStudySchemaVersion = 2;
 
 /// What a study is of, beside its cells.
 struct StudyFacts {

@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "stats/interval_json.h"
 #include "study/cells.h"
 #include "study/estimates.h"
+#include "study/layer_check.h"
 #include "study/results_parts.h"
 #include "study/rules.h"
-#include "study/truth.h"
 
 namespace gauntlet::study {
 namespace {
@@ -161,7 +162,7 @@ json layer_to_json(const StudyFacts& facts, const Journal& journal, int layer) {
   const json duel = journal.at(keys::layer(std::max(layer, 1)));
   if (duel.is_object() && duel.contains("gap")) entry["gap"] = duel.at("gap");
   if (!is_measured(duel)) return entry;
-  if (layer > 0) entry["gain"] = gains_of(duel.at("bouts"));
+  if (layer > 0) entry["gain"] = gains_of(duel);
   if (ladder.stage_of(layer) == Stage::serving) {
     entry["serving"] = {{"before", duel.at("a")}, {"after", duel.at("b")}};
   } else {
@@ -195,7 +196,7 @@ json layers_to_json(const StudyFacts& facts, const Journal& journal) {
 json total_to_json(const Journal& journal) {
   const json duel = journal.at(keys::kTotal);
   if (!is_measured(duel)) return duel;
-  json entry = {{"gain", gains_of(duel.at("bouts"))}};
+  json entry = {{"gain", gains_of(duel)}};
   add_engine_figures(duel, SideOf::b, entry);
   return entry;
 }
@@ -210,15 +211,15 @@ json leave_one_out_to_json(const StudyFacts& facts, const Journal& journal, cons
       list.push_back(std::move(entry));
       continue;
     }
-    entry["gain"] = gains_of(duel.at("bouts"));
+    entry["gain"] = gains_of(duel);
     const auto plan = changed_lines(duel);
     entry["plan_without"] = plan;
     const json& layer = layers.at(option.layer);
     if (layer.contains("gain")) {
       Company company{.option = option.id,
-                      .worth = estimate_from_json(entry["gain"]["ratio"]),
+                      .worth = stats::interval_from_json(entry["gain"]["ratio"]),
                       .layer = option.layer,
-                      .layer_gain = estimate_from_json(layer.at("gain").at("ratio")),
+                      .layer_gain = stats::interval_from_json(layer.at("gain").at("ratio")),
                       .others = {},
                       .plan_without = plan};
       for (const Option* other : facts.ladder.options_of(option.layer)) {

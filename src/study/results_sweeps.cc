@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "stats/interval_json.h"
 #include "study/cells.h"
 #include "study/estimates.h"
 #include "study/results_parts.h"
@@ -27,13 +28,11 @@ json percent_of_limit(const json& cell, double ms) {
 
 /// Repetitions of a test as time per step and tokens per second.
 void add_speed(const json& cell, json& point) {
-  const lab::Estimate ms = estimate_ms(cell.at("ms"));
+  const stats::Interval ms = estimate_ms(cell.at("ms"));
   const double tokens = cell.at("tokens"), all = cell.at("batch").get<double>() * tokens;
-  const lab::Estimate per_token{ms.median / tokens, ms.lo / tokens, ms.hi / tokens};
-  const lab::Estimate tok_s{1e3 * all / ms.median, 1e3 * all / ms.hi, 1e3 * all / ms.lo};
-  point["tpot_ms"] = to_json(per_token);
-  point["tok_s"] = to_json(tok_s);
-  point["percent_of_limit"] = percent_of_limit(cell, ms.median);
+  point["tpot_ms"] = stats::to_json(ms.times(1 / tokens));
+  point["tok_s"] = stats::to_json(stats::rate(1e3 * all, ms));
+  point["percent_of_limit"] = percent_of_limit(cell, ms.value);
   point["bound_by"] = cell.at("bound_by");
   point["experts_per_layer"] = cell.at("experts_per_layer");
 }
@@ -56,11 +55,11 @@ json prompt_sweep(const StudyFacts& facts, const Journal& journal) {
       json point = {{"length", length}, {"batch", batch}};
       const json cell = journal.at(keys::prompts(length, batch));
       if (take_gap(cell, point)) {
-        const lab::Estimate ms = estimate_ms(cell.at("ms"));
+        const stats::Interval ms = estimate_ms(cell.at("ms"));
         const double tokens = static_cast<double>(length * batch);
-        point["ttft_ms"] = to_json(ms);
-        point["tok_s"] = 1e3 * tokens / ms.median;
-        point["percent_of_limit"] = percent_of_limit(cell, ms.median);
+        point["ttft_ms"] = stats::to_json(ms);
+        point["tok_s"] = 1e3 * tokens / ms.value;
+        point["percent_of_limit"] = percent_of_limit(cell, ms.value);
       }
       list.push_back(std::move(point));
     }

@@ -68,10 +68,10 @@ TEST_F(Results, hold_gains_with_labels_for_every_layer) {
     EXPECT_TRUE(layer.at("verification").at("verified").get<bool>());
   }
   EXPECT_EQ(results.at("layers")[1].at("gain").at("label"), "gain");
-  EXPECT_NEAR(results.at("layers")[1].at("gain").at("ratio").at("median").get<double>(), 1.8, 0.02);
+  EXPECT_NEAR(results.at("layers")[1].at("gain").at("ratio").at("value").get<double>(), 1.8, 0.02);
   EXPECT_EQ(results.at("layers")[3].at("gain").at("label"), "no_gain");
-  EXPECT_NEAR(results.at("layers")[0].at("ttft_ms").at("median").get<double>(), 20, 0.3);
-  EXPECT_NEAR(results.at("layers")[1].at("ttft_ms").at("median").get<double>(), 20 / 1.8, 0.3);
+  EXPECT_NEAR(results.at("layers")[0].at("ttft_ms").at("value").get<double>(), 20, 0.3);
+  EXPECT_NEAR(results.at("layers")[1].at("ttft_ms").at("value").get<double>(), 20 / 1.8, 0.3);
 }
 
 TEST_F(Results, judge_lossy_layers_by_perplexity_and_others_by_tokens) {
@@ -102,12 +102,13 @@ TEST_F(Results, say_by_which_check_a_layer_passed) {
                      {"replaced", 3}, {"wrong", ""}, {"where", "prompt 1, token 2"}};
   ASSERT_TRUE(journal.append(keys::verify(2), own));
   const json passed = assemble(sample.facts, journal);
-  const json& truth = passed.at("layers")[2].at("verification");
-  EXPECT_TRUE(truth.at("verified").get<bool>());
-  EXPECT_EQ(truth.at("by"), "choices");
-  EXPECT_THAT(truth.at("sentence").get<std::string>(),
+  const json& verification = passed.at("layers")[2].at("verification");
+  EXPECT_TRUE(verification.at("verified").get<bool>());
+  EXPECT_EQ(verification.at("by"), "choices");
+  EXPECT_THAT(verification.at("sentence").get<std::string>(),
               HasSubstr("undecided router at prompt 1, token 2 (3 of 48"));
-  EXPECT_THAT(truth.at("not_covered").get<std::string>(), HasSubstr("a watched step runs without"));
+  EXPECT_THAT(verification.at("not_covered").get<std::string>(),
+              HasSubstr("a watched step runs without"));
   EXPECT_EQ(passed.at("layers")[1].at("verification").at("by"), "tokens");
   const std::string markdown = render_markdown(passed);
   EXPECT_THAT(markdown, HasSubstr("| same choices |"));
@@ -214,21 +215,21 @@ TEST_F(Results, stand_in_the_markdown_with_the_same_numbers) {
     const auto& row = rows[i + 1];
     if (layer.contains("gain")) {
       const json& ratio = layer.at("gain").at("ratio");
-      EXPECT_EQ(row[3], number(ratio.at("median")) + "×");
+      EXPECT_EQ(row[3], number(ratio.at("value")) + "×");
       EXPECT_EQ(row[4], number(ratio.at("lo")) + " to " + number(ratio.at("hi")));
     }
     if (!layer.contains("figures")) continue;
-    EXPECT_EQ(row[6], number(layer.at("ttft_ms").at("median")));
-    EXPECT_EQ(row[7], number(layer.at("tpot_ms").at("median")));
+    EXPECT_EQ(row[6], number(layer.at("ttft_ms").at("value")));
+    EXPECT_EQ(row[7], number(layer.at("tpot_ms").at("value")));
     for (std::size_t f = 1; f < layer.at("figures").size(); ++f) {
-      EXPECT_EQ(row[7 + f], number(layer.at("figures")[f].at("tok_s").at("median")));
+      EXPECT_EQ(row[7 + f], number(layer.at("figures")[f].at("tok_s").at("value")));
     }
   }
   const auto batches = table_below(markdown, "### Batch");
   ASSERT_EQ(batches.size(), results.at("sweeps").at("batch").size() + 1);
   for (std::size_t i = 1; i < batches.size(); ++i) {
     const json& point = results.at("sweeps").at("batch")[i - 1];
-    EXPECT_EQ(batches[i][1], number(point.at("tok_s").at("median")));
+    EXPECT_EQ(batches[i][1], number(point.at("tok_s").at("value")));
   }
   for (const json& finding : results.at("findings")) {
     const std::string text = lab::report::markdown_text(finding.get<std::string>());
@@ -259,34 +260,75 @@ TEST_F(Results, compare_side_by_side_by_their_intervals) {
   json b = a;
   b["build"]["commit"] = "def456";
   for (json& figure : b["layers"][2]["figures"]) {
-    for (const char* end : {"median", "lo", "hi"}) {
+    for (const char* end : {"value", "lo", "hi"}) {
       figure["tok_s"][end] = figure["tok_s"][end].get<double>() * 1.5;
     }
   }
   EXPECT_THAT(different_subjects(a, b), testing::ElementsAre("commit: \"abc123\" and \"def456\""));
-  int better = 0;
+  int higher = 0;
   for (const auto& difference : compare_studies(a, b)) {
     const bool raised = difference.figure.starts_with("layer 2") && difference.unit == "tok/s";
-    EXPECT_EQ(difference.change, raised ? Change::better : Change::same) << difference.figure;
-    better += raised;
+    EXPECT_EQ(difference.change, raised ? stats::Change::higher : stats::Change::same)
+        << difference.figure;
+    higher += raised;
   }
-  EXPECT_EQ(better, 4);
+  EXPECT_EQ(higher, 4);
+}
+
+/// As version 1 wrote it.
+json with_medians(const json& results) {
+  std::string text = results.dump();
+  for (std::size_t at = 0; (at = text.find("\"value\":", at)) != std::string::npos;) {
+    text.replace(at, 8, "\"median\":");
+  }
+  json old = json::parse(text);
+  old["schema_version"] = 1;
+  return old;
+}
+
+TEST_F(Results, of_version_1_are_read_and_compared) {
+  const json now = assembled(), old = with_medians(now);
+  ASSERT_TRUE(old.at("layers")[1].at("gain").at("ratio").contains("median"));
+  tree.write("old/results.json", old.dump());
+  const auto read = load_results(tree.root() / "old");
+  ASSERT_TRUE(read) << read.error().message;
+  const auto differences = compare_studies(*read, now);
+  EXPECT_EQ(differences.size(), compare_studies(now, now).size());
+  for (const auto& difference : differences) {
+    EXPECT_EQ(difference.ratio.value, 1) << difference.figure;
+    EXPECT_EQ(difference.change, stats::Change::same) << difference.figure;
+  }
+  tree.write("later/results.json", R"({"study_id": "x", "schema_version": 3})");
+  EXPECT_FALSE(load_results(tree.root() / "later"));
+}
+
+TEST_F(Results, say_how_many_blocks_a_hot_gpu_cost) {
+  sample.fill(journal);
+  json duel = journal.at(keys::layer(1));
+  duel["conditions"] = {{"dropped_blocks", 3}};
+  ASSERT_TRUE(journal.append(keys::layer(1), duel));
+  const json results = assemble(sample.facts, journal);
+  EXPECT_EQ(results.at("layers")[1].at("gain").at("conditions").at("dropped_blocks"), 3);
+  EXPECT_THAT(results.at("findings"),
+              Contains(testing::ResultOf([](const json& f) { return f.get<std::string>(); },
+                                         HasSubstr("3 blocks were dropped"))));
+  EXPECT_THAT(assembled().at("findings").dump(), Not(HasSubstr("dropped")));
 }
 
 TEST(Estimates, put_the_gains_of_all_workloads_into_a_geometric_mean) {
   const json bouts = {{{"name", "x"}, {"ns", {{400, 100, 100, 400}, {400, 100, 100, 400}}}},
                       {{"name", "y"}, {"ns", {{100, 100, 100, 100}, {100, 100, 100, 100}}}}};
-  EXPECT_NEAR(overall_gain(bouts).median, 2, 1e-9);
-  EXPECT_EQ(gains_of(bouts).at("workloads")[0].at("label"), "gain");
-  EXPECT_EQ(gains_of(bouts).at("workloads")[1].at("label"), "no_gain");
+  EXPECT_NEAR(overall_gain(bouts).value, 2, 1e-9);
+  EXPECT_EQ(gains_of({{"bouts", bouts}}).at("workloads")[0].at("label"), "gain");
+  EXPECT_EQ(gains_of({{"bouts", bouts}}).at("workloads")[1].at("label"), "no_gain");
 }
 
 TEST(Estimates, keep_what_stands_beside_out_of_the_mean) {
   const json bouts = {
       {{"name", "x"}, {"ns", {{400, 100, 100, 400}, {400, 100, 100, 400}}}},
       {{"name", "y"}, {"beside", true}, {"ns", {{100, 900, 900, 100}, {100, 900, 900, 100}}}}};
-  EXPECT_NEAR(overall_gain(bouts).median, 4, 1e-9);
-  EXPECT_EQ(gains_of(bouts).at("workloads")[1].at("label"), "loss");
+  EXPECT_NEAR(overall_gain(bouts).value, 4, 1e-9);
+  EXPECT_EQ(gains_of({{"bouts", bouts}}).at("workloads")[1].at("label"), "loss");
 }
 
 }  // namespace

@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "stats/change.h"
 
 namespace gauntlet::study {
 namespace {
+
+using stats::Gain;
 
 constexpr double kShareThatCounts = 0.25;
 
@@ -19,32 +22,20 @@ std::string in_words(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string interval(const lab::Estimate& e) {
-  return fmt::format("{:.2f}× [{:.2f}, {:.2f}]", e.median, e.lo, e.hi);
+std::string interval(const stats::Interval& ratio) {
+  return fmt::format("{:.2f}× [{:.2f}, {:.2f}]", ratio.value, ratio.lo, ratio.hi);
 }
 
 double excess(const StepPart& part) { return part.us - part.floor_us; }
 
 }  // namespace
 
-const char* name_of(Verdict verdict) {
-  return verdict == Verdict::gain ? "gain" : verdict == Verdict::loss ? "loss" : "no_gain";
-}
-
-std::string words_of(Verdict verdict) {
-  return verdict == Verdict::no_gain ? "no gain" : name_of(verdict);
-}
-
-Verdict judge(const lab::Estimate& ratio) {
-  return ratio.lo > 1 ? Verdict::gain : ratio.hi < 1 ? Verdict::loss : Verdict::no_gain;
-}
-
 const char* name_of(Sign sign) {
   return sign == Sign::same ? "same" : sign == Sign::undecided ? "undecided" : "opposite";
 }
 
 SignCheck check_sign(const Company& company) {
-  const Verdict alone = judge(company.worth), layer = judge(company.layer_gain);
+  const Gain alone = stats::gain(company.worth), layer = stats::gain(company.layer_gain);
   if (alone == layer) {
     return {Sign::same,
             fmt::format("{} in company too: {}", words_of(alone), interval(company.worth))};
@@ -53,7 +44,7 @@ SignCheck check_sign(const Company& company) {
   if (!company.others.empty()) {
     why = fmt::format("layer {} also brought {}, and its {} is theirs together", company.layer,
                       in_words(company.others), interval(company.layer_gain));
-  } else if (alone == Verdict::no_gain || layer == Verdict::no_gain) {
+  } else if (alone == Gain::no_gain || layer == Gain::no_gain) {
     why = fmt::format("one of the two intervals holds 1: {} when it came, {} in company",
                       interval(company.layer_gain), interval(company.worth));
   } else {
@@ -63,7 +54,7 @@ SignCheck check_sign(const Company& company) {
   if (!company.plan_without.empty()) {
     why += fmt::format("; without it the plan reads {}", in_words(company.plan_without));
   }
-  const bool undecided = alone == Verdict::no_gain || layer == Verdict::no_gain;
+  const bool undecided = alone == Gain::no_gain || layer == Gain::no_gain;
   return {undecided ? Sign::undecided : Sign::opposite,
           fmt::format("{} in its layer, {} in company: {}", words_of(layer), words_of(alone), why)};
 }

@@ -1,27 +1,20 @@
-// What the figures of a study mean, by rules that can be tested with made-up numbers: gain or not,
-// whether two ways of measuring an option agree, and what stands in the way next.
+// What the figures of a study mean, by rules that can be tested with made-up numbers: whether two
+// ways of measuring an option agree, and what stands in the way next.
 #pragma once
 #include <map>
 #include <string>
 #include <vector>
 
-#include "lab/records/result.h"
+#include "stats/interval.h"
 
 namespace gauntlet::study {
-
-enum class Verdict { gain, no_gain, loss };
-const char* name_of(Verdict verdict);
-/// "no gain"
-std::string words_of(Verdict verdict);
-/// By the interval: all of it above 1, all of it below, or neither.
-Verdict judge(const lab::Estimate& ratio);
 
 /// One option, switched off in the full stack, beside the layer it came with.
 struct Company {
   std::string option;
-  lab::Estimate worth;  // full stack over the stack without it
+  stats::Interval worth;  // full stack over the stack without it
   int layer = 0;
-  lab::Estimate layer_gain;               // over the layer before
+  stats::Interval layer_gain;             // over the layer before
   std::vector<std::string> others;        // options of the same layer
   std::vector<std::string> plan_without;  // lines of the plan that changed with it
 };

@@ -9,13 +9,6 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Verdicts, follow_the_interval_and_not_the_median) {
-  EXPECT_EQ(judge({.median = 1.3, .lo = 1.1, .hi = 1.5}), Verdict::gain);
-  EXPECT_EQ(judge({.median = 1.3, .lo = 0.9, .hi = 1.7}), Verdict::no_gain);
-  EXPECT_EQ(judge({.median = 0.8, .lo = 0.7, .hi = 0.9}), Verdict::loss);
-  EXPECT_EQ(judge({.median = 1, .lo = 1, .hi = 1}), Verdict::no_gain);
-}
-
 TEST(SignChecks, agree_when_both_gain) {
   const auto sign =
       check_sign({.option = "simd", .worth = {2, 1.9, 2.1}, .layer = 2, .layer_gain = {5, 4, 6}});

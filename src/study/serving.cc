@@ -1,7 +1,6 @@
 #include "study/serving.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "core/check.h"
 #include "core/random.h"
 #include "engine/service.h"
+#include "lab/measure/turns.h"
 
 namespace gauntlet::study {
 namespace {
@@ -158,27 +158,36 @@ Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
                                {.name = "answer_p50"},
                                {.name = "between_tokens_p95", .beside = true}},
                    .a = {},
-                   .b = {}};
-  const auto start = Clock::now();
-  for (int round = 0; round < budget.most_blocks; ++round) {
-    const double passed = std::chrono::duration<double>(Clock::now() - start).count();
-    if (round >= budget.least_blocks && passed > budget.seconds) break;
-    for (auto& metric : result.metrics) metric.blocks.emplace_back();
-    constexpr std::array kOrder = {0, 1, 1, 0};
-    int seen[2] = {0, 0};
-    for (const int side : kOrder) {
-      auto outcome = serve(bench, side == 0 ? sides.a : sides.b, requests);
-      if (!outcome) return outcome.error();
-      const double ms[] = {1e3 * outcome->seconds, percentile(outcome->first_token_ms, 0.5),
-                           percentile(outcome->answer_ms, 0.5),
-                           percentile(outcome->between_token_ms, 0.95)};
-      for (std::size_t m = 0; m < result.metrics.size(); ++m) {
-        lab::Block& block = result.metrics[m].blocks.back();
-        (side == 0 ? block.baseline_ns : block.optimized_ns)[seen[side]] = 1e6 * ms[m];
-      }
-      ++seen[side];
-      (side == 0 ? result.a : result.b) = std::move(*outcome);
+                   .b = {},
+                   .conditions = {}};
+  Random random(budget.seed);
+  const auto take_round = [&]() -> Expected<bool> {
+    std::vector<stats::Block> blocks(result.metrics.size(), {.ns = {{0, 0}, {0, 0}}});
+    const auto kept = lab::take_block(
+        2, random,
+        [&](std::size_t side, int half) -> Expected<double> {
+          auto outcome = serve(bench, side == 0 ? sides.a : sides.b, requests);
+          if (!outcome) return outcome.error();
+          const double ms[] = {1e3 * outcome->seconds, percentile(outcome->first_token_ms, 0.5),
+                               percentile(outcome->answer_ms, 0.5),
+                               percentile(outcome->between_token_ms, 0.95)};
+          for (std::size_t m = 0; m < blocks.size(); ++m) {
+            blocks[m].ns[side][static_cast<std::size_t>(half)] = 1e6 * ms[m];
+          }
+          const double ns = 1e9 * outcome->seconds;
+          (side == 0 ? result.a : result.b) = std::move(*outcome);
+          return ns;
+        },
+        [&] { return bench.read_sensors(); }, result.conditions);
+    if (!kept) return kept.error();
+    if (!*kept) return false;
+    for (std::size_t m = 0; m < blocks.size(); ++m) {
+      result.metrics[m].blocks.push_back(std::move(blocks[m]));
     }
+    return true;
+  };
+  if (const auto taken = take_rounds(budget, result.conditions, take_round); !taken) {
+    return taken.error();
   }
   return result;
 }
@@ -209,7 +218,10 @@ json to_json(const ServeDuel& duel) {
     bouts.push_back(
         {{"name", metric.name}, {"beside", metric.beside}, {"ns", to_json(metric.blocks)}});
   }
-  return {{"bouts", std::move(bouts)}, {"a", to_json(duel.a)}, {"b", to_json(duel.b)}};
+  return {{"bouts", std::move(bouts)},
+          {"a", to_json(duel.a)},
+          {"b", to_json(duel.b)},
+          {"conditions", to_json(duel.conditions)}};
 }
 
 }  // namespace gauntlet::study

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "stats/statistics.h"
+#include "stats/blocks.h"
 #include "study/duel.h"
 #include "study/workbench.h"
 
@@ -57,11 +57,12 @@ double percentile(std::vector<double> values, double part);
 struct ServeDuel {
   struct Metric {
     const char* name;
-    bool beside = false;             // shown, but no part of the gain
-    std::vector<lab::Block> blocks;  // ns
+    bool beside = false;          // shown, but no part of the gain
+    stats::ProcessBlocks blocks;  // ns, of sides a and b
   };
   std::vector<Metric> metrics;
   ServeOutcome a, b;  // the last of each
+  lab::Conditions conditions;
 };
 struct ServeSides {
   ServeSide a, b;

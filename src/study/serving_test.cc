@@ -86,13 +86,24 @@ TEST_F(Serving, measures_both_sides_in_turns) {
   ASSERT_TRUE(fought) << fought.error().message;
   for (const auto& metric : fought->metrics) {
     ASSERT_EQ(metric.blocks.size(), 2u) << metric.name;
-    for (const lab::Block& block : metric.blocks) {
-      for (const double ns : {block.baseline_ns[0], block.baseline_ns[1], block.optimized_ns[0],
-                              block.optimized_ns[1]}) {
-        EXPECT_GT(ns, 0) << metric.name;
+    for (const stats::Block& block : metric.blocks) {
+      ASSERT_EQ(block.ns.size(), 2u);
+      for (const auto& halves : block.ns) {
+        for (const double ns : halves) EXPECT_GT(ns, 0) << metric.name;
       }
     }
   }
+}
+
+TEST_F(Serving, drops_blocks_of_a_hot_gpu) {
+  int block = 0;
+  fake.sensors = [&] { return std::optional(GpuState{.thermal_slowdown = ++block == 2}); };
+  const auto fought =
+      serve_duel(fake.bench, {{fake.executor, scheduler}, {fake.executor, scheduler}}, plan(4, 0),
+                 {.seconds = 0, .least_blocks = 3});
+  ASSERT_TRUE(fought) << fought.error().message;
+  for (const auto& metric : fought->metrics) EXPECT_EQ(metric.blocks.size(), 2u) << metric.name;
+  EXPECT_EQ(to_json(*fought).at("conditions").at("dropped_blocks"), 1);
 }
 
 TEST(Percentiles, are_values_that_were_seen) {

@@ -54,30 +54,30 @@ json value_or_gap(Expected<json> measured) {
   return measured ? std::move(*measured) : json{{"gap", measured.error().message}};
 }
 
-Pace pace_of(const StudyConfig& config, const std::vector<Cell>& cells) {
-  std::vector<PacedCell> paced;
-  for (const Cell& cell : cells) paced.push_back(cell.pace);
-  Pace pace(std::move(paced), {.repeat_s = config.facts.sizes.budget_seconds,
-                               .end_s = config.facts.sizes.end_seconds});
-  pace.spend(config.spent_s);
-  return pace;
+TimeBudget budget_of(const StudyConfig& config, const std::vector<Cell>& cells) {
+  std::vector<CellTime> times;
+  for (const Cell& cell : cells) times.push_back(cell.time);
+  TimeBudget budget(std::move(times), {.repeat_s = config.facts.sizes.budget_seconds,
+                                       .end_s = config.facts.sizes.end_seconds});
+  budget.spend(config.spent_s);
+  return budget;
 }
 
 Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells, Workbench& bench,
                        Journal& journal) {
   using Clock = std::chrono::steady_clock;
-  Pace pace = pace_of(config, cells);
-  pace.spend(journal.seconds());
+  TimeBudget budget = budget_of(config, cells);
+  budget.spend(journal.seconds());
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (journal.has(cells[i].key)) pace.leave(i);
+    if (journal.has(cells[i].key)) budget.leave(i);
   }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (journal.has(cells[i].key)) continue;
     if (bench.is_cancelled()) return {};
-    if (config.progress) config.progress({i, cells.size(), pace.left_s(), cells[i].title});
-    const auto seconds = pace.allot(i);
+    if (config.progress) config.progress({i, cells.size(), budget.left_s(), cells[i].title});
+    const auto seconds = budget.allot(i);
     if (!seconds) {
-      pace.leave(i);
+      budget.leave(i);
       if (auto kept = journal.append(cells[i].key, {{"gap", kLeftOut}}); !kept) return kept;
       continue;
     }
@@ -85,17 +85,20 @@ Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells
     auto measured = cells[i].measure(bench, journal, *seconds);
     if (!measured && bench.is_cancelled()) return {};
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
-    pace.finish(i, took);
+    budget.finish(i, took);
     const auto kept = journal.append(cells[i].key, value_or_gap(std::move(measured)), took);
     if (!kept) return kept;
   }
   return {};
 }
 
+/// Version 1 differs in the name of an estimate's value alone: `median`.
+bool is_readable(int version) { return version >= 1 && version <= kStudySchemaVersion; }
+
 }  // namespace
 
 double estimated_seconds(const StudyConfig& config) {
-  return pace_of(config, cells_of(config)).left_s();
+  return budget_of(config, cells_of(config)).left_s();
 }
 
 Expected<StudyEnd> run_study(const StudyConfig& config, Workbench& bench) {
@@ -115,8 +118,8 @@ Expected<json> load_results(const std::filesystem::path& folder) {
   const auto text = read_file(folder / "results.json");
   if (!text) return text.error();
   json results = json::parse(*text, nullptr, false);
-  if (!results.is_object() || results.value("schema_version", 0) != kStudySchemaVersion ||
-      !results.contains("study_id")) {
+  if (!results.is_object() || !results.contains("study_id") ||
+      !is_readable(results.value("schema_version", 0))) {
     return Error{fmt::format("{}/results.json is not a study's", folder.string()),
                  ErrorKind::wrong_use};
   }

@@ -27,7 +27,7 @@ TEST(Studies, leave_out_what_does_not_fit_but_never_a_layer) {
   std::size_t least = 0;
   for (const Cell& cell :
        plan_cells(config.facts.ladder, config.facts.sizes, lab::ProfileLevel::minimal)) {
-    least += cell.pace.rank == Rank::layers ? 0 : 1;
+    least += cell.time.rank == Rank::layers ? 0 : 1;
   }
   const auto end = run_study(config, small.bench);
   ASSERT_TRUE(end) << end.error().message;

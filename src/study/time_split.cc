@@ -10,7 +10,7 @@
 #include "engine/speed.h"
 #include "lab/profile/kernel_shares.h"
 #include "lab/profile/profiler.h"
-#include "stats/statistics.h"
+#include "stats/median.h"
 #include "study/decode_batch.h"
 
 namespace gauntlet::study {
@@ -172,7 +172,7 @@ Expected<TimeSplit> split_time(const Workbench& bench, engine::Executor& executo
   const auto unwatched = time_steps(bench, batch, exactly);
   if (!unwatched) return unwatched.error();
   TimeSplit split{.batch = test.batch, .context = test.context, .steps = test.steps};
-  split.unwatched_step_us = 1e3 * lab::median(*unwatched);
+  split.unwatched_step_us = 1e3 * stats::median(*unwatched);
   const auto done = bench.is_gpu() ? split_on_gpu(bench, executor, test, batch, split)
                                    : split_on_cpu(bench, executor, test, batch, split);
   if (!done) return done.error();

@@ -121,8 +121,8 @@ Expected<Texts> run_forced(engine::Executor& executor, const Recording& recordin
 
 /// Where `own` left what was recorded, at a choice that was not close, without an undecided router
 /// on the way; empty: nowhere. What a watched step leaves out must then be at fault.
-std::string unexplained(const BookedExecutor& booked, const Recording& recording, const Texts& own,
-                        double least_margin) {
+std::string unexplained(const ReplayExecutor& replaying, const Recording& recording,
+                        const Texts& own, double least_margin) {
   for (std::size_t p = 0; p < own.size(); ++p) {
     const std::size_t prompt = p % recording.prompts.size();
     const auto& expected = recording.forced[prompt];
@@ -130,7 +130,7 @@ std::string unexplained(const BookedExecutor& booked, const Recording& recording
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (recording.chosen.margins[prompt][i] < least_margin) break;
       if (i >= own[p].size() || own[p][i] != expected[i]) {
-        if (booked.replaced_within(text)) break;
+        if (replaying.replaced_within(text)) break;
         return place(prompt, i);
       }
       text.push_back(expected[i]);
@@ -140,18 +140,18 @@ std::string unexplained(const BookedExecutor& booked, const Recording& recording
 }
 
 /// Passes judgement on choices made with the recorded experts.
-void judge(const BookedExecutor& booked, const Recording& recording, const Texts& own,
+void judge(const ReplayExecutor& replaying, const Recording& recording, const Texts& own,
            double least_margin, Replay& replay) {
   constexpr double kMostReplaced = 0.5;  // a router that is undecided this often is another router
-  replay.experts = booked.num_choices();
-  replay.replaced = booked.num_replaced();
+  replay.experts = replaying.num_choices();
+  replay.replaced = replaying.num_replaced();
   if (!replay.wrong.empty()) return;
   if (static_cast<double>(replay.replaced) > kMostReplaced * static_cast<double>(replay.experts)) {
     replay.wrong = fmt::format("{} of {} choices of experts are others than the layer before's",
                                replay.replaced, replay.experts);
     return;
   }
-  const std::string at = unexplained(booked, recording, own, least_margin);
+  const std::string at = unexplained(replaying, recording, own, least_margin);
   if (at.empty()) return;
   replay.wrong = fmt::format(
       "{}: another token than the layer before's without an undecided router on the way, and only "
@@ -237,8 +237,8 @@ Agreement compare(const GreedyRun& before, const Texts& after, double least_marg
 Expected<Recording> record(engine::Executor& executor, Texts prompts, Texts forced) {
   check(prompts.size() == forced.size() && !prompts.empty(), "every prompt has what follows it");
   Recording recording{.prompts = std::move(prompts), .forced = std::move(forced)};
-  BookedExecutor booked(executor, recording.book, BookUse::write);
-  const auto made = run_forced(booked, recording, &recording.chosen.margins);
+  ReplayExecutor replaying(executor, recording.experts, ReplayUse::record);
+  const auto made = run_forced(replaying, recording, &recording.chosen.margins);
   if (!made) return made.error();
   recording.chosen.tokens = *made;
   return recording;
@@ -246,8 +246,8 @@ Expected<Recording> record(engine::Executor& executor, Texts prompts, Texts forc
 
 Expected<Replay> replay(engine::Executor& executor, Recording& recording, const Texts& own,
                         double least_margin) {
-  BookedExecutor booked(executor, recording.book, BookUse::read);
-  const auto made = run_forced(booked, recording, nullptr);
+  ReplayExecutor replaying(executor, recording.experts, ReplayUse::replay);
+  const auto made = run_forced(replaying, recording, nullptr);
   if (!made) return made.error();
   Replay replay;
   for (std::size_t p = 0; p < made->size(); ++p) {
@@ -261,19 +261,19 @@ Expected<Replay> replay(engine::Executor& executor, Recording& recording, const 
       replay.wrong = difference(p, i, expected[i], margin);
     }
   }
-  judge(booked, recording, own, least_margin, replay);
+  judge(replaying, recording, own, least_margin, replay);
   return replay;
 }
 
 Expected<Replay> replay_served(engine::Executor& executor, const engine::SchedulerConfig& scheduler,
                                Recording& recording, const Texts& own, double least_margin) {
-  BookedExecutor booked(executor, recording.book, BookUse::read);
-  const auto made = served_greedy(booked, scheduler, recording.prompts,
+  ReplayExecutor replaying(executor, recording.experts, ReplayUse::replay);
+  const auto made = served_greedy(replaying, scheduler, recording.prompts,
                                   std::ssize(recording.chosen.tokens.front()));
   if (!made) return made.error();
   const Agreement agreement = compare(recording.chosen, *made, least_margin);
   Replay replay{.compared = agreement.compared, .of = agreement.of, .wrong = agreement.difference};
-  judge(booked, recording, own, least_margin, replay);
+  judge(replaying, recording, own, least_margin, replay);
   return replay;
 }
 

@@ -7,7 +7,7 @@
 
 #include "engine/executor.h"
 #include "engine/scheduler.h"
-#include "study/expert_book.h"
+#include "study/expert_replay.h"
 
 namespace gauntlet::study {
 
@@ -48,7 +48,7 @@ struct Recording {
   Texts prompts;
   Texts forced;      // what followed the prompts
   GreedyRun chosen;  // best token and margin after each prompt and each forced token but the last
-  ExpertBook book;
+  RecordedExperts experts;
 };
 Expected<Recording> record(engine::Executor& executor, Texts prompts, Texts forced);
 

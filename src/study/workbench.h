@@ -12,6 +12,7 @@
 
 #include "core/energy.h"
 #include "engine/executor.h"
+#include "lab/measure/turns.h"
 #include "model/weights.h"
 #include "study/ladder.h"
 #include "study/limits.h"
@@ -35,6 +36,7 @@ struct WorkbenchConfig {
   double gpu_memory = 0.9;              // share of the free memory to use
   const EnergyMeter* energy = nullptr;  // null: this machine does not tell
   std::string no_energy;                // why
+  lab::ReadSensors sensors;             // of the GPU that is measured; empty: there are none
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const std::string&)> progress;  // what is being done now
 };
@@ -50,6 +52,9 @@ class Workbench {
   bool is_cancelled() const { return config_.cancel && config_.cancel->load(); }
   void show(const std::string& what) const {
     if (config_.progress) config_.progress(what);
+  }
+  std::optional<GpuState> read_sensors() const {
+    return config_.sensors ? config_.sensors() : std::nullopt;
   }
   /// An error says why this machine does not tell.
   Expected<const EnergyMeter*> energy() const;

@@ -151,11 +151,16 @@ test("a lab is drawn as a ladder: steps, totals, ceilings, witnesses and the yar
       await page.locator("#labs .against").innerText(),
       /tma_pipeline runs at 0\.85× the speed of the yardstick cublas \(0\.835 – 0\.855\)/,
     );
-    assert.match(await page.locator("#labs").innerText(), /Mechanism not witnessed in tensor_cores → tma_pipeline: the counter/);
-    // Each bar of a step starts where the one before ended, and the last ends short of the library.
-    const bars = await rows.locator(".added").evaluateAll((nodes) =>
-      nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().right]),
+    assert.match(
+      await page.locator("#labs").innerText(),
+      /Mechanism not witnessed in tensor_cores → tma_pipeline: the counter/,
     );
+    // Each bar of a step starts where the one before ended, and the last ends short of the library.
+    const bars = await rows
+      .locator(".added")
+      .evaluateAll((nodes) =>
+        nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().right]),
+      );
     assert.equal(bars.length, 4);
     for (let i = 1; i < bars.length; ++i) assert.ok(Math.abs(bars[i][0] - bars[i - 1][1]) < 1, `bar ${i}`);
     const library = await rows.locator(".diamond").evaluate((node) => node.getBoundingClientRect().left);
@@ -164,7 +169,12 @@ test("a lab is drawn as a ladder: steps, totals, ceilings, witnesses and the yar
     assert.deepEqual(await ids(page), ["labs:matmul_ladder"]);
     await page.click(".opener");
     const detail = await page.locator(".detail").innerText();
-    for (const words of [/cublas/, /wider_tiles: l1tex__t_sectors\.sum 5\.30e\+8 → 5\.10e\+8, did not move as claimed/, /240/]) assert.match(detail, words);
+    for (const words of [
+      /cublas/,
+      /wider_tiles: l1tex__t_sectors\.sum 5\.30e\+8 → 5\.10e\+8, did not move as claimed/,
+      /240/,
+    ])
+      assert.match(detail, words);
     await page.fill("input[type=search]", "vector_loads");
     assert.match(await page.locator("#labs").innerText(), /No lab matches/);
   }));

@@ -1,5 +1,5 @@
-// Sides on a CPU that work where the clock does not look: in threads, processes, signal handlers and
-// page faults; and honest twins that do the same within a run.
+// Sides on a CPU that work where the clock does not look: in threads, processes, signal handlers
+// and page faults; and honest twins that do the same within a run.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -192,14 +192,10 @@ lab::Side computes_when_read(const Params& p, const lab::Cpu&) {
 }  // namespace
 
 std::vector<CpuLie<Params>> cpu_hidden_lies() {
-  return {{"leaves_thread", leaves_thread},
-          {"joins_thread", joins_thread},
-          {"hinders_baseline", hinders_baseline},
-          {"watches_inputs", watches_inputs},
-          {"leaves_process", leaves_process},
-          {"joins_process", joins_process},
-          {"works_on_alarm", works_on_alarm},
-          {"computes_when_read", computes_when_read}};
+  return {{"leaves_thread", leaves_thread},       {"joins_thread", joins_thread},
+          {"hinders_baseline", hinders_baseline}, {"watches_inputs", watches_inputs},
+          {"leaves_process", leaves_process},     {"joins_process", joins_process},
+          {"works_on_alarm", works_on_alarm},     {"computes_when_read", computes_when_read}};
 }
 
 }  // namespace gauntlet::lies

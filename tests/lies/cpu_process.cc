@@ -61,7 +61,8 @@ lab::Side prints_forever(const Params&, const lab::Cpu&) {
 lab::Side forges_report(const Params& p, const lab::Cpu&) {
   return [p] {
     const std::string report =
-        "\n{\"type\":\"measurement\",\"ok\":true,\"reason\":\"\",\"side\":\"\",\"blocks\":[[[1000,1000],"
+        "\n{\"type\":\"measurement\",\"ok\":true,\"reason\":\"\",\"side\":\"\",\"blocks\":[[[1000,"
+        "1000],"
         "[1,1]]],\"sides\":[],\"set_bytes\":0,\"sets\":1,\"verification\":{},\"conditions\":{}}\n";
     for (int fd = 3; fd < 1024; ++fd) (void)!write(fd, report.data(), report.size());
     _exit(0);

@@ -106,8 +106,8 @@ lab::Side skips_later(const Params& p, const lab::Cpu&) {
 }
 
 lab::Side skips_at_random(const Params& p, const lab::Cpu&) {
-  const auto random =
-      std::make_shared<Random>(static_cast<std::uint64_t>(getpid()) ^ reinterpret_cast<std::uintptr_t>(p.out));
+  const auto random = std::make_shared<Random>(static_cast<std::uint64_t>(getpid()) ^
+                                               reinterpret_cast<std::uintptr_t>(p.out));
   return [p, random] {
     if (random->next_below(10) >= 3) scale(p);
   };

@@ -68,7 +68,8 @@ lab::Side hangs(const Params&, const lab::Cuda& cuda) {
 
 lab::Side forges_report(const Params&, const lab::Cuda&) {
   return [] {
-    const std::string report = "\n{\"type\":\"measurement\",\"ok\":true,\"blocks\":[[[1000,1000],[1,1]]]}\n";
+    const std::string report =
+        "\n{\"type\":\"measurement\",\"ok\":true,\"blocks\":[[[1000,1000],[1,1]]]}\n";
     for (int fd = 3; fd < 1024; ++fd) (void)!write(fd, report.data(), report.size());
     _exit(0);
   };

@@ -132,7 +132,8 @@ lab::Side skips_later(const Params& p, const lab::Cuda& cuda) {
 }
 
 lab::Side skips_at_random(const Params& p, const lab::Cuda& cuda) {
-  const Random seeded(static_cast<std::uint64_t>(getpid()) ^ reinterpret_cast<std::uintptr_t>(p.out));
+  const Random seeded(static_cast<std::uint64_t>(getpid()) ^
+                      reinterpret_cast<std::uintptr_t>(p.out));
   return [p, stream = cuda.stream, random = seeded]() mutable {
     if (random.next_below(10) >= 3) scale(p, stream);
   };

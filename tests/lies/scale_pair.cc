@@ -8,14 +8,14 @@
 namespace gauntlet::lies {
 
 lab::Pair<Params> scale_pair(const Pretence& pretence) {
-  const lab::BackendFacts facts{
-      .claim = "The optimized side doubles every element faster.",
-      .cost =
-          [declared = pretence.declared](const lab::Knobs& knobs) {
-            const double bytes = 4.0 * declared * static_cast<double>(knobs["count"]);
-            return lab::Cost{.read_bytes = bytes, .write_bytes = bytes};
-          },
-      .witness = pretence.witness};
+  const lab::BackendFacts facts{.claim = "The optimized side doubles every element faster.",
+                                .cost =
+                                    [declared = pretence.declared](const lab::Knobs& knobs) {
+                                      const double bytes =
+                                          4.0 * declared * static_cast<double>(knobs["count"]);
+                                      return lab::Cost{.read_bytes = bytes, .write_bytes = bytes};
+                                    },
+                                .witness = pretence.witness};
   return {
       .title = "double every element → pretend to",
       .technique = "lying",
@@ -104,10 +104,8 @@ lab::Pair<ProductParams> product_pair(DType operands) {
                                  .c = b.output<float>("c", n * n),
                                  .n = n};
           },
-      .reference =
-          [operands](const ProductParams& p, lab::Reference& r) {
-            multiply_reference(p, operands, r);
-          },
+      .reference = [operands](const ProductParams& p,
+                              lab::Reference& r) { multiply_reference(p, operands, r); },
   };
 }
 

@@ -12,7 +12,7 @@ void add(const Params& p, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 lab::Side baseline(const Params& p, const lab::Cpu&) {
-  return lab::counted(lab::busy_cpus(), [p] { add(p, 0, p.count); });
+  return lab::counted(lab::working_threads(), [p] { add(p, 0, p.count); });
 }
 
 }  // namespace gauntlet::ch06::parallel_add::cpu

@@ -13,7 +13,7 @@ void add(const Params& p, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
-  auto side = lab::counted(lab::busy_cpus(), [p, pool = cpu.pool] {
+  auto side = lab::counted(lab::working_threads(), [p, pool = cpu.pool] {
     pool->for_ranges(p.count, [&](std::int64_t begin, std::int64_t end) { add(p, begin, end); });
   });
   side.facts = {{"threads", static_cast<double>(cpu.pool->size())}};

@@ -35,8 +35,8 @@ lab::Pair<Params> pair() {
               .claim = "One core cannot ask for as much memory at a time as all of them together; "
                        "the factor says how many cores it takes to fill the memory, no more.",
               .cost = cost,
-              .witness = lab::Witness::outcome("busy_cpus", lab::Witness::Moves::rises, 1.5,
-                                               "CPUs kept busy, by the system's count")},
+              .witness = lab::Witness::outcome("working_threads", lab::Witness::Moves::rises, 1.5,
+                                               "threads that share the CPU time")},
       .cuda =
           lab::BackendFacts{
               .kind = lab::Kind::demonstration,

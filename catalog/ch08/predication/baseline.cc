@@ -22,7 +22,7 @@ lab::Side baseline(const Params& p, const lab::Cpu&) {
         const float r2 = opaque(dx * dx + dy * dy + dz * dz);
         if (r2 < p.cutoff2) {
           const float rest = p.cutoff2 - r2;
-          const float w = weight * (rest * rest * (p.cutoff2 + 2 * r2)) / (r2 + kSoftening2);
+          const float w = rest * rest * (p.cutoff2 + 2 * r2) * (weight / (r2 + kSoftening2));
           fx += w * dx;
           fy += w * dy;
           fz += w * dz;

@@ -26,7 +26,7 @@ __global__ void field(Params p) {
     const float r2 = dx * dx + dy * dy + dz * dz;
     if (r2 < p.cutoff2) {
       const float rest = p.cutoff2 - r2;
-      const float w = weight * (rest * rest * (p.cutoff2 + 2 * r2)) / (r2 + kSoftening2);
+      const float w = rest * rest * (p.cutoff2 + 2 * r2) * (weight / (r2 + kSoftening2));
       fx += w * dx;
       fy += w * dy;
       fz += w * dz;

@@ -21,7 +21,7 @@ lab::Side optimized(const Params& p, const lab::Cpu&) {
         const float r2 = opaque(dx * dx + dy * dy + dz * dz);
         const float s = r2 < p.cutoff2 ? r2 : p.cutoff2;
         const float rest = p.cutoff2 - s;
-        const float w = weight * (rest * rest * (p.cutoff2 + 2 * s)) / (s + kSoftening2);
+        const float w = rest * rest * (p.cutoff2 + 2 * s) * (weight / (s + kSoftening2));
         fx += w * dx;
         fy += w * dy;
         fz += w * dz;

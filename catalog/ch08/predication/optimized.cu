@@ -1,5 +1,6 @@
 // The same field without that branch: pairs out of reach are moved to the cutoff, where the field
-// is exactly zero.
+// is exactly zero. The weight is what is divided, on both sides: zero as a dividend would send the
+// warp down the division's slow path.
 #include <cuda_runtime.h>
 
 #include "catalog/ch08/predication/pair.h"
@@ -26,7 +27,7 @@ __global__ void field(Params p) {
     const float r2 = dx * dx + dy * dy + dz * dz;
     const float s = r2 < p.cutoff2 ? r2 : p.cutoff2;
     const float rest = p.cutoff2 - s;
-    const float w = weight * (rest * rest * (p.cutoff2 + 2 * s)) / (s + kSoftening2);
+    const float w = rest * rest * (p.cutoff2 + 2 * s) * (weight / (s + kSoftening2));
     fx += w * dx;
     fy += w * dy;
     fz += w * dz;

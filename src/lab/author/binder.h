@@ -18,8 +18,8 @@ struct Fill {
   /// What a device can do by itself; `custom` is computed on the host and copied.
   enum class Rule { zeros, uniform, integers, bytes, custom };
   Rule rule = Rule::zeros;
-  float low = 0, high = 0;              // uniform
-  std::int64_t first = 0, bound = 0;    // integers
+  float low = 0, high = 0;            // uniform
+  std::int64_t first = 0, bound = 0;  // integers
   /// custom: (destination of element `begin`, begin, end, random source of this buffer and seed)
   std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> make =
       {};
@@ -74,8 +74,13 @@ struct BufferSpec {
 
 class Binder {
  public:
-  explicit Binder(const Knobs& knobs) : knobs_(knobs) {}
+  explicit Binder(const Knobs& knobs, int rank = 0, int num_ranks = 1)
+      : knobs_(knobs), rank_(rank), num_ranks_(num_ranks) {}
   virtual ~Binder() = default;
+
+  /// Of a side that runs as several ranks: which of them these buffers are for.
+  int rank() const { return rank_; }
+  int num_ranks() const { return num_ranks_; }
 
   std::int64_t knob(const std::string& name) const { return knobs_[name]; }
   const Knobs& knobs() const { return knobs_; }
@@ -101,6 +106,8 @@ class Binder {
 
  private:
   const Knobs& knobs_;
+  int rank_;
+  int num_ranks_;
 };
 
 }  // namespace gauntlet::lab::inline author

@@ -1,6 +1,5 @@
 #include "lab/author/counted.h"
 
-#include <chrono>
 #include <ctime>
 #include <memory>
 
@@ -31,19 +30,17 @@ Count forks_of(const ThreadPool* pool) {
   return {.name = "forks", .total = [pool] { return static_cast<double>(pool->forks()); }};
 }
 
-Count busy_cpus() {
-  return {.name = "busy_cpus",
-          .total =
-              [] {
-                timespec time{};
-                clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-                return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-              },
-          .per =
-              [] {
-                const auto now = std::chrono::steady_clock::now().time_since_epoch();
-                return std::chrono::duration<double>(now).count();
-              }};
+Count working_threads() {
+  const auto reader = [](clockid_t clock) {
+    return [clock] {
+      timespec time{};
+      clock_gettime(clock, &time);
+      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+  };
+  return {.name = "working_threads",
+          .total = reader(CLOCK_PROCESS_CPUTIME_ID),
+          .per = reader(CLOCK_THREAD_CPUTIME_ID)};
 }
 
 }  // namespace gauntlet::lab::inline author

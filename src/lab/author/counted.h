@@ -20,7 +20,8 @@ Side counted(Count count, std::function<void()> run);
 
 /// "forks": how often the pool is forked per run.
 Count forks_of(const ThreadPool* pool);
-/// "busy_cpus": CPU time of all threads of this process per time that passes.
-Count busy_cpus();
+/// "working_threads": CPU time of all threads of this process per CPU time of the one that runs the
+/// side. A loaded machine slows both alike.
+Count working_threads();
 
 }  // namespace gauntlet::lab::inline author

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <thread>
@@ -56,26 +55,29 @@ TEST(ForksOf, counts_the_forks_of_a_run) {
   EXPECT_EQ(side.outcomes().at("forks"), 5);
 }
 
-TEST(BusyCpus, tells_work_from_waiting) {
-  using namespace std::chrono_literals;
-  const auto spin = [] {
-    const auto thread_ns = [] {
-      timespec time{};
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-      return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-    };
-    const std::int64_t start = thread_ns();
-    while (thread_ns() - start < 20'000'000) {
-    }
+/// Uses this much CPU time of the calling thread.
+void spin(std::int64_t ns) {
+  const auto thread_ns = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
   };
-  const Side idle = counted(busy_cpus(), [] { std::this_thread::sleep_for(20ms); });
-  const Side busy = counted(busy_cpus(), spin);
-  idle.run();
-  busy.run();
-  // A loaded machine gives a busy thread less than a whole CPU, and never gives a sleeping one any.
-  EXPECT_LT(idle.outcomes().at("busy_cpus"), 0.5);
-  EXPECT_GT(busy.outcomes().at("busy_cpus"), 2 * idle.outcomes().at("busy_cpus"));
-  EXPECT_LT(busy.outcomes().at("busy_cpus"), 1.5);
+  const std::int64_t start = thread_ns();
+  while (thread_ns() - start < ns) {
+  }
+}
+
+TEST(WorkingThreads, tells_one_from_several) {
+  constexpr std::int64_t kTotalNs = 60'000'000;
+  const Side alone = counted(working_threads(), [] { spin(kTotalNs); });
+  const Side shared = counted(working_threads(), [] {
+    std::jthread first([] { spin(kTotalNs / 3); }), second([] { spin(kTotalNs / 3); });
+    spin(kTotalNs / 3);
+  });
+  alone.run();
+  shared.run();
+  EXPECT_NEAR(alone.outcomes().at("working_threads"), 1, 0.1);
+  EXPECT_NEAR(shared.outcomes().at("working_threads"), 3, 0.3);
 }
 
 }  // namespace

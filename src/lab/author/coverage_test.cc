@@ -68,8 +68,42 @@ TEST(CoverageProblems, reports_a_target_that_is_not_there) {
 }
 
 TEST(CoverageProblems, reports_a_plan_that_came_true) {
-  EXPECT_THAT(problems_of("ch07\tDoubling\tplanned\tch07:thrice,ch07:twice"),
-              ElementsAre("'Doubling' calls ch07:twice planned, but it exists"));
+  for (const char* line :
+       {"ch07\tDoubling\tplanned\tch07:thrice,ch07:twice",
+        "ch07\tDoubling\tfeature\tgauntlet run: a pair is planned as ch07:thrice,ch07:twice",
+        "ch07\tDoubling\tfact\twhy; planned as ch07:thrice and ch07:twice"}) {
+    EXPECT_THAT(problems_of(line),
+                ElementsAre("'Doubling' calls ch07:twice planned, but it exists"))
+        << line;
+  }
+}
+
+TEST(CoverageProblems, reports_a_feature_that_names_no_command) {
+  EXPECT_THAT(problems_of("ch07\tDoubling\tfeature\tthe engine doubles"),
+              ElementsAre("'Doubling' is a feature, but names no command"));
+}
+
+TEST(CoverageProblems, reports_a_target_that_cannot_run_on_blackwell) {
+  Target hopper = twice_target();
+  for (SideSource& side : hopper.source.cuda) side.cuda_arch = "sm_90a";
+  const Catalog catalog({hopper}, {{"ch07", "doubling"}});
+  const auto rows = parse_coverage(std::string(kHeader) + "blackwell\tX\ttarget\tch07:twice\n" +
+                                   "ch07\tX\ttarget\tch07:twice\n");
+  ASSERT_TRUE(rows);
+  EXPECT_THAT(coverage_problems(*rows, catalog),
+              ElementsAre("'X' names ch07:twice, which is written for sm_90a and skipped on "
+                          "Blackwell"));
+}
+
+TEST(NamedFeature, reads_command_and_option_off_the_beginning) {
+  const auto of = [](const std::string& where) {
+    return named_feature({.chapter = "", .technique = "", .state = "feature", .where = where});
+  };
+  EXPECT_EQ(of("gauntlet serve --prefix-cache: pages")->command, "serve");
+  EXPECT_EQ(of("gauntlet serve --prefix-cache: pages")->option, "--prefix-cache");
+  EXPECT_EQ(of("gauntlet doctor: links")->command, "doctor");
+  EXPECT_EQ(of("gauntlet doctor: links")->option, "");
+  EXPECT_FALSE(of("see gauntlet doctor"));
 }
 
 }  // namespace

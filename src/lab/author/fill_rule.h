@@ -1,4 +1,5 @@
-// The value of one element of a fill, for the host and for device code: both must make the same bits.
+// The value of one element of a fill, for the host and for device code: both must make the same
+// bits.
 #pragma once
 #include <cstdint>
 
@@ -15,8 +16,7 @@ constexpr std::int32_t integer_value(const Random& random, std::int64_t first, s
                                      std::int64_t index) {
   const auto range = static_cast<std::uint64_t>(bound - first);
   return static_cast<std::int32_t>(
-      first +
-      static_cast<std::int64_t>(random.below(range, static_cast<std::uint64_t>(index))));
+      first + static_cast<std::int64_t>(random.below(range, static_cast<std::uint64_t>(index))));
 }
 
 /// Eight bytes at a time: word `index` of a buffer.

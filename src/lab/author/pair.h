@@ -33,7 +33,8 @@ struct Cost {
   enum class Level { dram, cache, l1_cache, host_link } level = Level::dram;
 };
 
-/// The counter or fact that must move if the technique is what made the difference.
+/// What must move if the technique is what made the difference: a hardware counter, a fact that the
+/// side read from an API when it was made, or an outcome that was counted while it ran.
 struct Witness {
   enum class Source { counter, fact, outcome, none };
   enum class Moves { falls, rises };

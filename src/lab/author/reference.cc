@@ -50,6 +50,12 @@ const Reference::Declared& Reference::declared(const std::string& name) const {
   return found->second;
 }
 
+const void* Reference::peer_bytes(const std::string& name, int rank) const {
+  const void* bytes = peers_ ? peers_(name, rank) : nullptr;
+  check(bytes != nullptr, "the reference names an input the pair does not have: " + name);
+  return bytes;
+}
+
 std::span<unsigned char> Reference::exact_bytes(const std::string& name,
                                                 std::size_t element_bytes) {
   const Declared& output = declared(name);

@@ -2,6 +2,7 @@
 // be from it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -82,6 +83,14 @@ class Reference {
                          std::vector<std::int64_t> rows, Rounding rounding);
   RowSums row_sums(const std::string& name);
 
+  /// An input as another rank has it: what a collective's result is made of.
+  template <class T>
+  const T* peer_input(const std::string& name, int rank) const {
+    return static_cast<const T*>(peer_bytes(name, rank));
+  }
+  using Peers = std::function<const void*(const std::string& name, int rank)>;
+  void set_peers(Peers peers) { peers_ = std::move(peers); }
+
   /// One random index from each consecutive stratum of `stride`: touches every tile of at least
   /// that height.
   std::vector<std::int64_t> stratified(std::int64_t count, std::int64_t stride);
@@ -95,8 +104,10 @@ class Reference {
   };
   std::span<unsigned char> exact_bytes(const std::string& name, std::size_t element_bytes);
   const Declared& declared(const std::string& name) const;
+  const void* peer_bytes(const std::string& name, int rank) const;
 
   Random random_;
+  Peers peers_;
   std::map<std::string, Declared> declared_;
   std::map<std::string, ExpectedOutput> outputs_;
 };

@@ -40,7 +40,7 @@ struct SideSource {
 struct TargetSource {
   std::string chapter;
   std::string name;
-  std::vector<SideSource> cpu = {};   // in order: baseline first, yardstick last
+  std::vector<SideSource> cpu = {};  // in order: baseline first, yardstick last
   std::vector<SideSource> ranks = {};
   std::vector<SideSource> cuda = {};
 };
@@ -86,23 +86,21 @@ SideSource cpu_side(std::string name, SideRole role, Side (*factory)(const Param
 template <class Params>
 SideSource cuda_side(std::string name, SideRole role, std::string arch,
                      Side (*factory)(const Params&, const Cuda&)) {
-  return {.name = std::move(name),
-          .role = role,
-          .cuda =
-              [factory](const void* p, const Cuda& cuda) {
-                return factory(*static_cast<const Params*>(p), cuda);
-              },
-          .cuda_arch = std::move(arch)};
+  return {
+      .name = std::move(name),
+      .role = role,
+      .cuda = [factory](const void* p,
+                        const Cuda& cuda) { return factory(*static_cast<const Params*>(p), cuda); },
+      .cuda_arch = std::move(arch)};
 }
 
 template <class Params>
 SideSource ranks_side(std::string name, SideRole role,
                       Side (*factory)(const Params&, const Ranks&)) {
-  return {.name = std::move(name),
-          .role = role,
-          .ranks = [factory](const void* p, const Ranks& ranks) {
-            return factory(*static_cast<const Params*>(p), ranks);
-          }};
+  return {
+      .name = std::move(name), .role = role, .ranks = [factory](const void* p, const Ranks& ranks) {
+        return factory(*static_cast<const Params*>(p), ranks);
+      }};
 }
 
 /// A CUDA side in a build without a toolkit.

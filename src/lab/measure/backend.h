@@ -28,7 +28,7 @@ struct InputJob {
   const BufferSpec& spec;
   void* data = nullptr;
   InputVersion version;
-  std::uint64_t name_hash = 0;   // buffers of a set differ
+  std::uint64_t name_hash = 0;   // buffers of a set differ, and those of ranks
   std::int64_t first_block = 0;  // of this buffer, in the version's count
 
   Random random(std::uint64_t seed) const { return Random(seed ^ name_hash); }
@@ -69,12 +69,16 @@ class Backend {
   /// Clocks, power and throttling now; nothing where the backend has no sensors.
   virtual std::optional<GpuState> sensors() = 0;
 
+  virtual int rank() const { return 0; }
+  virtual int num_ranks() const { return 1; }
   /// Ranks decide alike: rank 0's value, and whether all of them say yes.
   virtual double agree(double value) { return value; }
   virtual bool all_agree(bool yes) { return yes; }
 };
 
 Expected<std::unique_ptr<Backend>> make_cpu_backend();
+/// One rank's share of the CPUs: one of them, or all where there are fewer than ranks.
+std::unique_ptr<Backend> make_cpu_backend(int rank, int num_ranks);
 /// Device 0. Without toolkit or device, an error that says which.
 Expected<std::unique_ptr<Backend>> make_cuda_backend();
 Expected<std::unique_ptr<Backend>> make_backend(BackendKind kind);

@@ -11,8 +11,8 @@ namespace {
 /// Gives a hook the same parameters without the outputs.
 class BlindView final : public Binder {
  public:
-  BlindView(const Knobs& knobs, const std::vector<BufferSet::Buffer>& buffers)
-      : Binder(knobs), buffers_(buffers) {}
+  explicit BlindView(const BufferSet& set)
+      : Binder(set.knobs(), set.rank(), set.num_ranks()), buffers_(set.buffers()) {}
 
  protected:
   void* add(BufferSpec spec) override {
@@ -45,16 +45,17 @@ void InputJob::write(void* out, std::int64_t begin, std::int64_t end) const {
     const std::int64_t block = at / per_block;
     const std::int64_t stop = std::min(end, (block + 1) * per_block);
     const bool is_new = version.is_new(first_block + block);
-    spec.fill.write(static_cast<unsigned char*>(out) + static_cast<std::size_t>(at - begin) * element,
-                    at, stop, element, random(is_new ? version.seed : version.older));
+    spec.fill.write(
+        static_cast<unsigned char*>(out) + static_cast<std::size_t>(at - begin) * element, at, stop,
+        element, random(is_new ? version.seed : version.older));
     at = stop;
   }
 }
 
 BufferSet::BufferSet(const Target& target, const Knobs& knobs, Backend& backend)
-    : Binder(knobs), target_(target), backend_(backend) {
+    : Binder(knobs, backend.rank(), backend.num_ranks()), target_(target), backend_(backend) {
   params_ = target_.pair.bind(*this);
-  BlindView view(knobs, buffers_);
+  BlindView view(*this);
   if (target_.pair.reset) blind_params_ = target_.pair.bind(view);
 }
 
@@ -74,8 +75,8 @@ void* BufferSet::add(BufferSpec spec) {
   const Fill& fill = buffer.spec.fill;
   if (buffer.spec.role == Role::input && fill.mixes && fill.rule != Fill::Rule::zeros) {
     buffer.first_block = mixed_blocks_;
-    mixed_blocks_ += (static_cast<std::int64_t>(buffer.bytes) + kInputBlockBytes - 1) /
-                     kInputBlockBytes;
+    mixed_blocks_ +=
+        (static_cast<std::int64_t>(buffer.bytes) + kInputBlockBytes - 1) / kInputBlockBytes;
   }
   buffers_.push_back(std::move(buffer));
   return buffers_.back().data;
@@ -87,12 +88,15 @@ std::int64_t BufferSet::bytes() const {
   return total;
 }
 
-InputJob BufferSet::job(std::size_t index) const {
+InputJob BufferSet::job(std::size_t index) const { return job(index, rank()); }
+
+InputJob BufferSet::job(std::size_t index, int of_rank) const {
   const Buffer& buffer = buffers_[index];
   return {.spec = buffer.spec,
           .data = buffer.data,
           .version = version_,
-          .name_hash = hash_name(buffer.spec.name),
+          .name_hash = hash_name(buffer.spec.name) ^
+                       (of_rank == 0 ? 0 : mix64(static_cast<std::uint64_t>(of_rank))),
           .first_block = buffer.first_block};
 }
 

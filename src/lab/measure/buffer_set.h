@@ -42,6 +42,8 @@ class BufferSet final : public Binder {
   };
   const std::vector<Buffer>& buffers() const { return buffers_; }
   InputJob job(std::size_t buffer) const;
+  /// The same input as another rank has it; ranks have the same shapes.
+  InputJob job(std::size_t buffer, int of_rank) const;
   Backend& backend() const { return backend_; }
   const Target& target() const { return target_; }
 

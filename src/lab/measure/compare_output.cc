@@ -204,13 +204,14 @@ Verdict compare_elements(const BufferSpec& output, const Elements& got,
     const auto at = static_cast<std::size_t>(found.first_bad);
     const double want = expected.values[at];
     const double norm = expected.norms.empty() ? std::abs(want) / root_length : expected.norms[at];
-    return Verdict::refuse(explain(output, got, index_of(found.first_bad),
-                                   fmt::format("{:.9g} ± {:.2g}", want, rounding.bound(norm, want))));
+    return Verdict::refuse(
+        explain(output, got, index_of(found.first_bad),
+                fmt::format("{:.9g} ± {:.2g}", want, rounding.bound(norm, want))));
   }
-  const double average = std::sqrt(found.squares / static_cast<double>(std::max<std::int64_t>(count, 1)));
+  const double average =
+      std::sqrt(found.squares / static_cast<double>(std::max<std::int64_t>(count, 1)));
   if (count >= kEnoughForAverage && average > kMostAverage) return too_coarse(output, average);
-  const double recomputed =
-      100.0 * static_cast<double>(count) / static_cast<double>(output.count);
+  const double recomputed = 100.0 * static_cast<double>(count) / static_cast<double>(output.count);
   return {.max_error = found.error,
           .bound = found.bound,
           .recomputed_percent = recomputed,

@@ -36,7 +36,8 @@ double clock_ns(clockid_t clock) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() : pool_(cpus_last_first()), machine_(read_machine(false)) {
+  explicit CpuBackend(std::vector<int> cpus)
+      : pool_(std::move(cpus)), machine_(read_machine(false)) {
     adopt_orphans();
     sigset_t all;
     sigfillset(&all);
@@ -152,11 +153,6 @@ class CpuBackend final : public Backend {
   std::optional<GpuState> sensors() override { return std::nullopt; }
 
  private:
-  // CPU 0 takes most of the system's interrupts: measure on the last one first.
-  static std::vector<int> cpus_last_first() {
-    std::vector<int> cpus = allowed_cpus();
-    return {cpus.rbegin(), cpus.rend()};
-  }
   /// CPU time of all threads but this one and the pool's.
   double unknown_threads_ns() const {
     return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) -
@@ -174,7 +170,18 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 Expected<std::unique_ptr<Backend>> make_cpu_backend() {
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>());
+  // CPU 0 takes most of the system's interrupts: measure on the last one first.
+  const std::vector<int> cpus = allowed_cpus();
+  return std::unique_ptr<Backend>(
+      std::make_unique<CpuBackend>(std::vector<int>(cpus.rbegin(), cpus.rend())));
+}
+
+std::unique_ptr<Backend> make_cpu_backend(int rank, int num_ranks) {
+  const std::vector<int> cpus = allowed_cpus();
+  // MPI's launcher may have given this process a CPU of its own already.
+  const bool shared = static_cast<int>(cpus.size()) >= num_ranks;
+  const int own = cpus[static_cast<std::size_t>(rank) % cpus.size()];
+  return std::make_unique<CpuBackend>(shared ? std::vector<int>{own} : cpus);
 }
 
 Expected<std::unique_ptr<Backend>> make_backend(BackendKind kind) {

@@ -97,12 +97,12 @@ class CudaBackend final : public Backend {
   Side make_side(const Target& target, std::size_t side, const void* params) override {
     const SideSource& source = target.source.cuda[side];
     check(source.cuda != nullptr, target.id() + " has no CUDA sides in this build");
-    return source.cuda(
-        params, {.stream = stream_,
-                 .num_sms = gpu_.num_sms,
-                 .max_threads_per_sm = gpu_.max_threads_per_sm,
-                 .shared_bytes_per_sm = static_cast<std::size_t>(gpu_.shared_bytes_per_sm),
-                 .l2_bytes = static_cast<std::size_t>(gpu_.l2_bytes)});
+    return source.cuda(params,
+                       {.stream = stream_,
+                        .num_sms = gpu_.num_sms,
+                        .max_threads_per_sm = gpu_.max_threads_per_sm,
+                        .shared_bytes_per_sm = static_cast<std::size_t>(gpu_.shared_bytes_per_sm),
+                        .l2_bytes = static_cast<std::size_t>(gpu_.l2_bytes)});
   }
 
   void synchronize() override { cuda_check(cudaDeviceSynchronize()); }
@@ -131,9 +131,7 @@ class CudaBackend final : public Backend {
     return timing;
   }
 
-  void flush_caches() override {
-    cuda_check(cudaMemsetAsync(flush_, 0x5A, flush_bytes_, stream_));
-  }
+  void flush_caches() override { cuda_check(cudaMemsetAsync(flush_, 0x5A, flush_bytes_, stream_)); }
 
   double min_sample_ns() const override { return 1e6; }
   std::int64_t set_bytes_limit(Cost::Level level) const override {

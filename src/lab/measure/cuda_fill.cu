@@ -13,7 +13,7 @@ constexpr int kBlocksPerSm = 8;
 /// What a kernel needs of a job.
 struct Job {
   void* out;
-  std::int64_t words;      // elements, or eight bytes of raw ones
+  std::int64_t words;       // elements, or eight bytes of raw ones
   std::int64_t tail_bytes;  // of the last word
   std::int64_t words_per_block;
   std::int64_t first_block;
@@ -36,9 +36,9 @@ __global__ void __launch_bounds__(kThreads) make_words(Job job) {
     const Random random = source(job, i);
     if constexpr (rule == Fill::Rule::uniform) {
       // As the host rounds it: no product that is fused with the sum.
-      static_cast<float*>(job.out)[i] =
-          __fadd_rn(job.low, __fmul_rn(__fadd_rn(job.high, -job.low),
-                                       random.unit(static_cast<std::uint64_t>(i))));
+      static_cast<float*>(job.out)[i] = __fadd_rn(
+          job.low,
+          __fmul_rn(__fadd_rn(job.high, -job.low), random.unit(static_cast<std::uint64_t>(i))));
     } else if constexpr (rule == Fill::Rule::integers) {
       static_cast<std::int32_t*>(job.out)[i] = integer_value(random, job.first, job.bound, i);
     } else {
@@ -61,7 +61,8 @@ void launch(const Job& job, cudaStream_t stream) {
   cuda_check(cudaGetDevice(&device));
   cuda_check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
   const std::int64_t wanted = (job.words + kThreads - 1) / kThreads;
-  const auto blocks = static_cast<unsigned>(wanted < sms * kBlocksPerSm ? wanted : sms * kBlocksPerSm);
+  const auto blocks =
+      static_cast<unsigned>(wanted < sms * kBlocksPerSm ? wanted : sms * kBlocksPerSm);
   make_words<rule><<<blocks, kThreads, 0, stream>>>(job);
   cuda_check(cudaGetLastError());
 }

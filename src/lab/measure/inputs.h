@@ -17,7 +17,7 @@ struct InputVersion {
   std::uint64_t seed = 0;   // of the blocks that were renewed last
   std::uint64_t older = 0;  // of the others
   Renewed renewed = Renewed::all;
-  std::uint64_t draw = 0;  // decides which blocks were renewed
+  std::uint64_t draw = 0;   // decides which blocks were renewed
   std::int64_t blocks = 1;  // of all inputs that mix, counted through
 
   constexpr bool is_new(std::int64_t block) const {

@@ -116,8 +116,7 @@ class TargetMeasurer {
       for (std::size_t side = 0; side < names_.size(); ++side) {
         report(phase, names_[side].name);
         const auto begin = Clock::now();
-        const Verdict verdict =
-            verifier_.run(*sets_[0], sides_[0][side], side, random_.next());
+        const Verdict verdict = verifier_.run(*sets_[0], sides_[0][side], side, random_.next());
         schedule_.check_took(backend_.agree(since_s(begin)));
         if (!accept(verdict, side, phase == "verify" ? "before timing" : "after timing")) {
           return false;
@@ -226,8 +225,8 @@ class TargetMeasurer {
       const auto begin = Clock::now();
       double best_ns = INFINITY;
       std::int64_t runs = 1;
-      for (int trials = 0; trials < options_.warmup_runs ||
-                           backend_.agree(since_s(begin)) < options_.warmup_s;
+      for (int trials = 0;
+           trials < options_.warmup_runs || backend_.agree(since_s(begin)) < options_.warmup_s;
            ++trials) {
         const double ns = trial(side, runs);
         best_ns = std::min(best_ns, ns);
@@ -254,7 +253,8 @@ class TargetMeasurer {
     const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(fit, 1));
     while (static_cast<std::int64_t>(sets_.size()) < count) add_set();
     result_.sets = static_cast<int>(sets_.size());
-    for (SideMeasurement& side : result_.sides) side.repetitions = std::min(side.repetitions, count);
+    for (SideMeasurement& side : result_.sides)
+      side.repetitions = std::min(side.repetitions, count);
     // Outputs that an earlier run left must be there from the first sample on.
     for (std::size_t set = 0; set < sets_.size(); ++set) {
       const std::size_t side = random_.next_below(names_.size());

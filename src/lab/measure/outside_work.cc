@@ -22,8 +22,7 @@ bool beyond(BackendKind backend, double outside_ns, double sample_ns) {
 }  // namespace
 
 double OutsideWork::with_uncounted(const Timing& timing) const {
-  const bool counts =
-      backend_ == BackendKind::cuda && beyond(backend_, timing.after_ns, timing.ns);
+  const bool counts = backend_ == BackendKind::cuda && beyond(backend_, timing.after_ns, timing.ns);
   return timing.ns + (counts ? timing.after_ns : 0);
 }
 
@@ -52,21 +51,25 @@ std::optional<std::string> OutsideWork::found(std::size_t side) const {
   const bool gpu = backend_ == BackendKind::cuda;
   if (often(count.after)) {
     const Timing& worst = count.worst_after;
-    return gpu ? fmt::format("does work outside of its stream: events saw {:.3f} ms, and the device "
-                             "was busy for {:.3f} ms more ({} of {} samples)",
-                             worst.ns / 1e6, worst.after_ns / 1e6, count.after, count.samples)
-               : fmt::format("goes on working after it returned: threads of its own used {:.0f} us "
-                             "of CPU time in the 30 us after a sample ({} of {} samples)",
-                             worst.after_ns / 1e3, count.after, count.samples);
+    return gpu ? fmt::format(
+                     "does work outside of its stream: events saw {:.3f} ms, and the device "
+                     "was busy for {:.3f} ms more ({} of {} samples)",
+                     worst.ns / 1e6, worst.after_ns / 1e6, count.after, count.samples)
+               : fmt::format(
+                     "goes on working after it returned: threads of its own used {:.0f} us "
+                     "of CPU time in the 30 us after a sample ({} of {} samples)",
+                     worst.after_ns / 1e3, count.after, count.samples);
   }
   if (often(count.before)) {
     const Timing& worst = count.worst_before;
-    return gpu ? fmt::format("does work before its clock starts: the device was busy for {:.3f} ms "
-                             "when nothing had been asked of it ({} of {} samples)",
-                             worst.before_ns / 1e6, count.before, count.samples)
-               : fmt::format("does work before its clock starts: threads of its own used {:.0f} us "
-                             "of CPU time while its inputs were made ({} of {} samples)",
-                             worst.before_ns / 1e3, count.before, count.samples);
+    return gpu ? fmt::format(
+                     "does work before its clock starts: the device was busy for {:.3f} ms "
+                     "when nothing had been asked of it ({} of {} samples)",
+                     worst.before_ns / 1e6, count.before, count.samples)
+               : fmt::format(
+                     "does work before its clock starts: threads of its own used {:.0f} us "
+                     "of CPU time while its inputs were made ({} of {} samples)",
+                     worst.before_ns / 1e3, count.before, count.samples);
   }
   return std::nullopt;
 }

@@ -20,15 +20,14 @@ enum class Guard { intact, broken, unreadable };
 Guard guard_at(const BufferSet& set, const unsigned char* zone) {
   std::array<unsigned char, BufferSet::kGuardBytes> bytes;
   if (!set.backend().download(bytes.data(), zone, bytes.size())) return Guard::unreadable;
-  const bool intact = std::ranges::all_of(
-      bytes, [](unsigned char byte) { return byte == BufferSet::kGuardByte; });
+  const bool intact =
+      std::ranges::all_of(bytes, [](unsigned char byte) { return byte == BufferSet::kGuardByte; });
   return intact ? Guard::intact : Guard::broken;
 }
 
 Verdict unreadable(const Buffer& buffer) {
-  return Verdict::refuse(
-      fmt::format("made '{}' unreadable: what is computed when it is read was not timed",
-                  buffer.spec.name));
+  return Verdict::refuse(fmt::format(
+      "made '{}' unreadable: what is computed when it is read was not timed", buffer.spec.name));
 }
 
 /// Order-sensitive hash of whole blocks, combined in order: equal for equal bytes only, for all
@@ -87,9 +86,8 @@ void make_again(const InputJob& job, HostArray<unsigned char>& out) {
 /// Gives the reference the same parameters with pointers to the inputs as they were made.
 class HostView final : public Binder {
  public:
-  HostView(const Knobs& knobs, const BufferSet& set,
-           std::vector<HostArray<unsigned char>>& inputs)
-      : Binder(knobs), set_(set), inputs_(inputs) {}
+  HostView(const Knobs& knobs, const BufferSet& set, std::vector<HostArray<unsigned char>>& inputs)
+      : Binder(knobs, set.rank(), set.num_ranks()), set_(set), inputs_(inputs) {}
 
  protected:
   void* add(BufferSpec spec) override {
@@ -128,8 +126,8 @@ Verdict Verifier::copy(const BufferSet& set) {
         case Guard::intact:
           return {};
         case Guard::broken:
-          return Verdict::refuse(fmt::format("wrote outside of its buffers: {} of '{}'", where,
-                                             buffer.spec.name));
+          return Verdict::refuse(
+              fmt::format("wrote outside of its buffers: {} of '{}'", where, buffer.spec.name));
         case Guard::unreadable:
           return unreadable(buffer);
       }
@@ -166,6 +164,16 @@ Verdict Verifier::judge(const BufferSet& set) {
       return Verdict::refuse(fmt::format("changed its input '{}'", spec.name));
     }
   }
+  reference_.set_peers([&](const std::string& name, int rank) -> const void* {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (buffers[i].spec.name != name || buffers[i].spec.role != Role::input) continue;
+      if (rank == set.rank()) return inputs_[i].data();
+      HostArray<unsigned char>& made = peers_[{name, rank}];
+      make_again(set.job(i, rank), made);
+      return made.data();
+    }
+    return nullptr;
+  });
   HostView view(set.knobs(), set, inputs_);
   const auto host_params = set.target().pair.bind(view);
   set.target().pair.reference(host_params, reference_);

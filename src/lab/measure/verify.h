@@ -34,9 +34,10 @@ class Verifier {
 
   Random random_;
   Reference reference_{0};
-  std::vector<HostArray<unsigned char>> copies_;   // of each buffer but scratch
-  std::vector<HostArray<unsigned char>> inputs_;   // made again, by buffer
-  std::map<std::size_t, std::uint64_t> previous_;  // output hash by side
+  std::vector<HostArray<unsigned char>> copies_;  // of each buffer but scratch
+  std::vector<HostArray<unsigned char>> inputs_;  // made again, by buffer
+  std::map<std::pair<std::string, int>, HostArray<unsigned char>> peers_;  // other ranks' inputs
+  std::map<std::size_t, std::uint64_t> previous_;                          // output hash by side
 };
 
 }  // namespace gauntlet::lab::inline measure

@@ -83,11 +83,9 @@ class TargetDifferences {
   void add(const ComparisonResult* in_a, const ComparisonResult* in_b) {
     RunDifference difference = start();
     const ComparisonResult& known = in_a ? *in_a : *in_b;
-    if (known.kind != "pair") {
-      difference.kind = known.kind;
-      difference.from = known.from;
-      difference.to = known.to;
-    }
+    difference.kind = known.kind;
+    difference.from = known.from;
+    difference.to = known.to;
     if (in_a) difference.speedup_a = in_a->speedup;
     if (in_b) difference.speedup_b = in_b->speedup;
     if (in_a && in_b) {
@@ -111,7 +109,7 @@ class TargetDifferences {
 std::string RunDifference::label() const {
   std::string text = id;
   if (!sweep.empty()) text += " " + sweep;
-  if (!kind.empty()) text += " " + from + " → " + to + " (" + kind + ")";
+  if (!kind.empty() && kind != "pair") text += " " + from + " → " + to + " (" + kind + ")";
   return text;
 }
 

@@ -13,7 +13,7 @@ struct RunDifference {
   std::string id;
   std::string backend;
   std::string sweep;  // "n=1024" for one value of a sweep
-  std::string kind;   // step, total, yardstick; empty for a pair, and where a run measured nothing
+  std::string kind;   // pair, step, total, yardstick; empty where no run measured anything
   std::string from;
   std::string to;
   Verdict verdict = Verdict::same;

@@ -47,6 +47,7 @@ TEST(CompareRuns, gives_the_ratio_of_the_speedups_with_its_interval) {
   EXPECT_EQ(difference.speedup_a.value, 2);
   EXPECT_EQ(difference.speedup_b.value, 3);
   EXPECT_EQ(difference.status_a, "passed");
+  EXPECT_EQ(difference.kind, "pair");
   EXPECT_EQ(difference.label(), "x");
 }
 

@@ -58,13 +58,14 @@ Limit memory_limit(const Cost& cost, const Measurement& process, std::int64_t re
   if (cost.level == Cost::Level::host_link) {
     const Rate in = rate_of(ceilings, "h2d_pinned"), out = rate_of(ceilings, "d2h_pinned");
     if (in.per_ns <= 0 || out.per_ns <= 0) return {};
-    return {std::max(cost.read_bytes / in.per_ns, cost.write_bytes / out.per_ns), "the host's link"};
+    return {std::max(cost.read_bytes / in.per_ns, cost.write_bytes / out.per_ns),
+            "the host's link"};
   }
   const double held = 2 * ceilings.caches.last_bytes / static_cast<double>(repetitions);
   const double from_dram =
       cost.level == Cost::Level::dram && !process.conditions.cold ? std::max(0.0, bytes - held)
-      : cost.level == Cost::Level::dram                           ? std::max(0.0, bytes - ceilings.caches.last_bytes)
-                                                                  : 0;
+      : cost.level == Cost::Level::dram ? std::max(0.0, bytes - ceilings.caches.last_bytes)
+                                        : 0;
   const Rate dram = fastest(ceilings, {"dram_read", "dram_copy", "dram_write"});
   const Rate cache = cache_rate(ceilings, cost.level, bytes);
   if (dram.per_ns <= 0 || cache.per_ns <= 0) return {};
@@ -84,12 +85,14 @@ Limit compute_limit(const Cost& cost, const Ceilings& ceilings) {
 
 std::optional<std::string> above_ceiling(const Cost& cost, double ns, const Measurement& process,
                                          std::int64_t repetitions, const Ceilings& ceilings) {
-  const Limit memory = memory_limit(cost, process, std::max<std::int64_t>(repetitions, 1), ceilings);
+  const Limit memory =
+      memory_limit(cost, process, std::max<std::int64_t>(repetitions, 1), ceilings);
   const Limit compute = compute_limit(cost, ceilings);
   const Limit& limit = memory.ns > compute.ns ? memory : compute;
   if (limit.ns <= 0 || ns >= limit.ns) return std::nullopt;
   return fmt::format(
-      "{}: {:.1f} us, where {} allows no less than {:.1f} us for the work it declares; it skips work, "
+      "{}: {:.1f} us, where {} allows no less than {:.1f} us for the work it declares; it skips "
+      "work, "
       "or its cost is wrong",
       kImpossible, ns / 1e3, limit.what, limit.ns / 1e3);
 }
@@ -100,7 +103,8 @@ std::optional<std::string> below_traffic(const Cost& cost, double read, double w
   const double must_write = std::max(0.0, cost.write_bytes - cache_bytes);
   const auto complain = [](const char* verb, double moved, double declared) {
     return fmt::format(
-        "moves less than its work needs: DRAM counters saw {:.1f} MB {}, and {:.1f} MB are declared; "
+        "moves less than its work needs: DRAM counters saw {:.1f} MB {}, and {:.1f} MB are "
+        "declared; "
         "it skips work, or its cost is wrong",
         moved / 1e6, verb, declared / 1e6);
   };

@@ -38,8 +38,7 @@ SideResult side_result(const SideSource& source, std::size_t side,
     }
   }
   SideResult result{.name = source.name, .role = author::name_of(source.role)};
-  result.ns =
-      stats::estimate(processes, [side](const stats::Block& b) { return b.mean(side); });
+  result.ns = stats::estimate(processes, [side](const stats::Block& b) { return b.mean(side); });
   result.spread = stats::spread(samples);
   result.samples = static_cast<std::int64_t>(samples.size());
   result.gb_per_s = (cost.read_bytes + cost.write_bytes) / result.ns.value;
@@ -86,9 +85,8 @@ const char* name_of(Witness::Source source) {
 
 WitnessResult judge_witness(const Witness& witness, const SidePair& sides, const Target& target,
                             BackendKind backend, const Evidence& evidence) {
-  WitnessResult result{.name = witness.name,
-                       .meaning = witness.meaning,
-                       .source = name_of(witness.source)};
+  WitnessResult result{
+      .name = witness.name, .meaning = witness.meaning, .source = name_of(witness.source)};
   if (witness.source == Witness::Source::none) {
     result.why_not = witness.meaning;
     return result;
@@ -132,9 +130,8 @@ void decide_gain(Result& result, const Target& target, const SidePair& headline)
   const stats::Interval gain = metric_gain(result, target, headline);
   if (!(gain.lo > bar)) {
     result.status = Status::no_gain;
-    result.reason =
-        fmt::format("{} improves {:.3f}x [{:.3f}, {:.3f}], which does not clear {:.2f}",
-                    target.pair.goal_metric, gain.value, gain.lo, gain.hi, bar);
+    result.reason = fmt::format("{} improves {:.3f}x [{:.3f}, {:.3f}], which does not clear {:.2f}",
+                                target.pair.goal_metric, gain.value, gain.lo, gain.hi, bar);
   } else if (speedup.hi < kSpeedGivenUp) {
     result.status = Status::no_gain;
     result.reason = fmt::format("{} improves {:.2f}x, but at {:.2f}x the speed",
@@ -156,8 +153,8 @@ void demand_witness(Result& result, const Evidence& evidence) {
                                            decides ? "" : " at " + comparison.to, witness.why_not));
       } else if (result.status == Status::passed) {
         result.status = Status::no_gain;
-        result.reason = fmt::format("faster, but the mechanism could not be witnessed: {}",
-                                    witness.why_not);
+        result.reason =
+            fmt::format("faster, but the mechanism could not be witnessed: {}", witness.why_not);
       }
     } else if (!witness.moved) {
       const std::string what = fmt::format(
@@ -268,7 +265,8 @@ void merge_verification(Result& result, const std::vector<Measurement>& processe
   for (const Measurement& m : processes) {
     total.checks += m.verification.checks;
     total.timed_checks += m.verification.timed_checks;
-    total.recomputed_percent = std::min(total.recomputed_percent, m.verification.recomputed_percent);
+    total.recomputed_percent =
+        std::min(total.recomputed_percent, m.verification.recomputed_percent);
     total.seen_percent = std::min(total.seen_percent, m.verification.seen_percent);
     if (m.verification.max_error >= total.max_error) {
       total.max_error = m.verification.max_error;
@@ -295,8 +293,7 @@ Result describe(const Target& target, BackendKind backend, const Knobs& knobs) {
   result.technique = target.pair.technique;
   result.title = target.pair.title;
   const BackendFacts* facts = target.declared(backend);
-  result.kind =
-      facts && facts->kind == Kind::demonstration ? "demonstration" : "comparison";
+  result.kind = facts && facts->kind == Kind::demonstration ? "demonstration" : "comparison";
   result.claim = facts ? facts->claim : "";
   result.goal = name_of(target.pair.goal);
   result.knobs = knobs.all();

@@ -39,7 +39,8 @@ stats::Interval percentile_of(const std::vector<Measurement>& processes, std::si
     auto& of_process = blocks.emplace_back();
     for (std::size_t b = 0; b < count; ++b) {
       const auto begin = values.begin() + static_cast<std::ptrdiff_t>(values.size() * b / count);
-      const auto end = values.begin() + static_cast<std::ptrdiff_t>(values.size() * (b + 1) / count);
+      const auto end =
+          values.begin() + static_cast<std::ptrdiff_t>(values.size() * (b + 1) / count);
       of_process.emplace_back(begin, end);
     }
     sizes.push_back(count);

@@ -34,8 +34,7 @@ ProfileOutcome profile_target(const Target& target, const Knobs& knobs, Backend&
   }
   const auto metrics = wanted_metrics(target, backend.kind(), level);
   // Bytes that must come from memory are counted as such only when the caches are empty.
-  const bool flushed =
-      target.facts(backend.kind()).cost(knobs).level == Cost::Level::dram;
+  const bool flushed = target.facts(backend.kind()).cost(knobs).level == Cost::Level::dram;
   BufferSet set(target, knobs, backend);
   Verifier verifier(mix64(seed));
   Random random(seed);

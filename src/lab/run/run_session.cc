@@ -144,7 +144,7 @@ Expected<void> RunSession::update_expectations() {
     const bool regressed =
         known && compare_with(*known, result).verdict == Comparison::Verdict::regressed;
     if (options_.policy == ExpectationPolicy::accept_regressions && !regressed) continue;
-    expectations->second.record(result, record_.run_id, record_.build.commit, record_.started_at);
+    expectations->second.record(result, provenance_of(record_, result.backend));
     changed.insert(key);
   }
   for (const std::string& key : changed) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/process.h"
+#include "core/ranks/start.h"
 #include "core/text.h"
 #include "lab/run/capability.h"
 #include "lab/run/judge.h"
@@ -130,16 +131,37 @@ Runner::Runner(RunnerOptions options, MachineInfo machine)
   }
 }
 
+/// This program as a worker: alone, with ranks as its threads, or started once for each rank.
+Expected<std::vector<std::string>> Runner::command_for(WorkerRequest& request) const {
+  using Launcher = RunnerOptions::Launcher;
+  const auto worker = [&] {
+    return std::vector<std::string>{options_.program, kWorkerCommand, to_json(request).dump()};
+  };
+  if (request.backend != BackendKind::ranks) return worker();
+  const bool mpi = options_.launcher == Launcher::mpi ||
+                   (options_.launcher == Launcher::automatic && static_cast<bool>(ranks::find_mpirun()));
+  if (mpi) return ranks::mpirun_command(options_.ranks, worker());
+  request.rank_threads = options_.ranks;
+  return worker();
+}
+
 Runner::Reply Runner::ask(WorkerRequest request, const std::string& log_name,
                           const ProgressCallback& progress, int process) {
   Reply reply;
   std::string error;
   bool forged = false;
   request.token = fresh_token();
+  const auto argv = command_for(request);
+  if (!argv) {
+    reply.status = Status::skipped;
+    reply.reason = argv.error().message;
+    return reply;
+  }
   ChildOptions child{
-      .argv = {options_.program, kWorkerCommand, to_json(request).dump()},
+      .argv = *argv,
       .log_path = options_.folder + "/" + log_name,
       .timeout_s = options_.timeout_s,
+      .grace_s = request.backend == BackendKind::ranks ? 3.0 : 0.0,
       .max_resident_bytes = options_.max_resident_bytes,
       .interrupt = options_.interrupt,
       .on_line =
@@ -243,8 +265,8 @@ void Runner::profile(const PlanItem& item, Evidence& evidence, const std::string
           : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
 }
 
-Runner::Reply Runner::measure(const PlanItem& item, Evidence& evidence,
-                              const std::string& log_name, const ProgressCallback& progress) {
+Runner::Reply Runner::measure(const PlanItem& item, Evidence& evidence, const std::string& log_name,
+                              const ProgressCallback& progress) {
   const Target& target = *item.target;
   const SidePair headline = target.headline(item.backend);
   for (int process = 0; process < options_.max_processes; ++process) {

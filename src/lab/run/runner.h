@@ -51,6 +51,8 @@ struct RunnerOptions {
   MeasureOptions measure;
   std::optional<bool> cold;  // overrides the pair's own mode
   ProfileLevel profile = ProfileLevel::none;
+  int ranks = 2;  // of targets that run as several
+  enum class Launcher { automatic, mpi, threads } launcher = Launcher::automatic;
   double timeout_s = 120;               // per worker process
   std::int64_t max_resident_bytes = 0;  // 0: three quarters of the machine's memory
   const std::atomic<bool>* interrupt = nullptr;
@@ -78,6 +80,7 @@ class Runner {
 
  private:
   struct Reply;
+  Expected<std::vector<std::string>> command_for(WorkerRequest& request) const;
   Reply ask(WorkerRequest request, const std::string& log_name, const ProgressCallback& progress,
             int process);
   Reply measure(const PlanItem& item, Evidence& evidence, const std::string& log_name,

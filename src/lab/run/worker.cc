@@ -3,13 +3,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "core/process.h"
+#include "core/ranks/start.h"
+#include "core/ranks/thread_group.h"
 #include "lab/ceilings/ceilings.h"
+#include "lab/measure/ranks_backend.h"
 
 namespace gauntlet::lab::inline run {
 namespace {
@@ -17,15 +22,16 @@ namespace {
 using nlohmann::json;
 
 /// The way to the parent. A side shares this process and may write into any descriptor it finds;
-/// what does not carry the token is not believed.
+/// what does not carry the token is not believed. Of several ranks only the first speaks.
 class Messenger {
  public:
-  Messenger() {
+  /// Takes the pipe and hides it.
+  explicit Messenger(int fd) {
     std::random_device device;
     constexpr int kFirst = 64, kRange = 512;
-    fd_ = fcntl(kMessageFd, F_DUPFD_CLOEXEC, kFirst + static_cast<int>(device() % kRange));
-    if (fd_ >= 0) close(kMessageFd);
-    if (fd_ < 0) fd_ = kMessageFd;
+    fd_ = fcntl(fd, F_DUPFD_CLOEXEC, kFirst + static_cast<int>(device() % kRange));
+    if (fd_ >= 0) close(fd);
+    if (fd_ < 0) fd_ = fd;
   }
   void set_token(std::string token) { token_ = std::move(token); }
 
@@ -50,34 +56,78 @@ class Messenger {
   }
 
  private:
-  int fd_ = kMessageFd;
+  int fd_;
   std::string token_;
 };
 
-int run_on_target(const Catalog& catalog, const WorkerRequest& request, const Messenger& parent) {
-  const Target* target = catalog.find(request.target);
-  if (!target) return parent.fail("worker knows no target " + request.target);
-  auto knobs =
-      Knobs::defaults(target->pair.knobs, request.backend).with(target->pair.knobs, request.knobs);
-  if (!knobs) return parent.fail(knobs.error().message);
-  auto backend = make_backend(request.backend);
-  if (!backend) return parent.fail(backend.error().message);
-  if (request.task == WorkerRequest::Task::profile) {
-    const std::uint64_t seed = request.options.seed;
-    ProfileOutcome outcome = profile_target(*target, *knobs, **backend, request.profile, seed);
-    if (!request.trace_path.empty()) {
-      outcome.trace_error = write_trace(*target, *knobs, **backend, seed, request.trace_path);
-    }
-    parent.send_as("profile", to_json(outcome));
+std::function<void(const MeasureProgress&)> progress_to(const Messenger* parent) {
+  if (!parent) return {};
+  return [parent](const MeasureProgress& p) {
+    parent->send_as(
+        "progress",
+        {{"phase", p.phase}, {"side", p.side}, {"ratio", p.ratio}, {"blocks", p.blocks}});
+  };
+}
+
+/// What is run, checked against the catalogue.
+struct Job {
+  const Target& target;
+  Knobs knobs;
+  const WorkerRequest& request;
+};
+
+Measurement measure_as_rank(const Job& job, ranks::Group& group, const Messenger* parent) {
+  const auto backend = make_ranks_backend(group);
+  return measure_target(job.target, job.knobs, *backend, job.request.options, progress_to(parent));
+}
+
+/// As the ranks of this process; rank 0's measurement.
+Expected<Measurement> measure_as_threads(const Job& job, const Messenger& parent) {
+  Measurement first;
+  const auto ended =
+      ranks::run_threads(job.request.rank_threads, [&](ranks::Group& group) -> Expected<void> {
+        Measurement own = measure_as_rank(job, group, group.rank() == 0 ? &parent : nullptr);
+        if (group.rank() == 0) first = std::move(own);
+        return {};
+      });
+  if (!ended) return ended.error();
+  return first;
+}
+
+Expected<Measurement> measure_in_process(const Job& job, const Messenger& parent) {
+  auto backend = make_backend(job.request.backend);
+  if (!backend) return backend.error();
+  return measure_target(job.target, job.knobs, **backend, job.request.options,
+                        progress_to(&parent));
+}
+
+Expected<ProfileOutcome> profile(const Job& job) {
+  if (job.request.backend == BackendKind::ranks) {
+    return ProfileOutcome{.sides = {}, .why_not = "several ranks cannot be profiled together yet"};
+  }
+  auto backend = make_backend(job.request.backend);
+  if (!backend) return backend.error();
+  const std::uint64_t seed = job.request.options.seed;
+  ProfileOutcome outcome =
+      profile_target(job.target, job.knobs, **backend, job.request.profile, seed);
+  if (!job.request.trace_path.empty()) {
+    outcome.trace_error =
+        write_trace(job.target, job.knobs, **backend, seed, job.request.trace_path);
+  }
+  return outcome;
+}
+
+int run_on_target(const Job& job, const Messenger& parent) {
+  if (job.request.task == WorkerRequest::Task::profile) {
+    const auto outcome = profile(job);
+    if (!outcome) return parent.fail(outcome.error().message);
+    parent.send_as("profile", to_json(*outcome));
     return 0;
   }
-  const Measurement measurement = measure_target(
-      *target, *knobs, **backend, request.options, [&](const MeasureProgress& p) {
-        parent.send_as(
-            "progress",
-            {{"phase", p.phase}, {"side", p.side}, {"ratio", p.ratio}, {"blocks", p.blocks}});
-      });
-  parent.send_as("measurement", to_json(measurement));
+  const auto measurement = job.request.rank_threads > 0 ? measure_as_threads(job, parent)
+                                                        : measure_in_process(job, parent);
+  if (!measurement) return parent.fail(measurement.error().message);
+  parent.send_as("measurement", to_json(*measurement));
   return 0;
 }
 
@@ -92,17 +142,67 @@ int run_ceilings(const WorkerRequest& request, const Messenger& parent) {
   return 0;
 }
 
+Expected<Job> job_of(const Catalog& catalog, const WorkerRequest& request) {
+  const Target* target = catalog.find(request.target);
+  if (!target) return Error{"worker knows no target " + request.target};
+  auto knobs =
+      Knobs::defaults(target->pair.knobs, request.backend).with(target->pair.knobs, request.knobs);
+  if (!knobs) return knobs.error();
+  return Job{*target, *knobs, request};
+}
+
+/// One of the processes that mpirun started. What goes wrong on a rank other than the first is in
+/// the log, and ends the job.
+int run_as_mpi_rank(const Catalog& catalog, const WorkerRequest& request) {
+  auto group = ranks::join();
+  if (!group) {
+    std::fprintf(stderr, "%s\n", group.error().message.c_str());
+    return 1;
+  }
+  std::optional<Messenger> parent;
+  if ((*group)->rank() == 0) {
+    const auto pipe = ranks::open_message_pipe();
+    if (!pipe) {
+      std::fprintf(stderr, "%s\n", pipe.error().message.c_str());
+      return 1;
+    }
+    parent.emplace(*pipe);
+    parent->set_token(request.token);
+  }
+  const auto complain = [&](const std::string& reason) {
+    if (parent) return parent->fail(reason);
+    std::fprintf(stderr, "rank %d: %s\n", (*group)->rank(), reason.c_str());
+    return 1;
+  };
+  try {
+    const auto job = job_of(catalog, request);
+    if (!job) return complain(job.error().message);
+    const Measurement measurement = measure_as_rank(*job, **group, parent ? &*parent : nullptr);
+    if (parent) parent->send_as("measurement", to_json(measurement));
+    return 0;
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}
+
 }  // namespace
 
 int worker_main(const Catalog& catalog, char* request_json) {
-  Messenger parent;
+  WorkerRequest request;
   try {
-    const WorkerRequest request = worker_request_from_json(json::parse(request_json));
-    std::memset(request_json, ' ', std::strlen(request_json));
-    parent.set_token(request.token);
-    return request.task == WorkerRequest::Task::ceilings
-               ? run_ceilings(request, parent)
-               : run_on_target(catalog, request, parent);
+    request = worker_request_from_json(json::parse(request_json));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "not a request: %s\n", error.what());
+    return 2;
+  }
+  std::memset(request_json, ' ', std::strlen(request_json));
+  if (ranks::started_as().by != ranks::Start::By::none) return run_as_mpi_rank(catalog, request);
+  Messenger parent(kMessageFd);
+  parent.set_token(request.token);
+  try {
+    if (request.task == WorkerRequest::Task::ceilings) return run_ceilings(request, parent);
+    const auto job = job_of(catalog, request);
+    return job ? run_on_target(*job, parent) : parent.fail(job.error().message);
   } catch (const std::bad_alloc&) {
     return parent.fail("out of memory");
   } catch (const std::exception& error) {

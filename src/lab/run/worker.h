@@ -21,6 +21,7 @@ struct WorkerRequest {
   ProfileLevel profile = ProfileLevel::none;
   std::string trace_path;  // where a deep dive writes its trace
   std::string token;       // the parent believes only messages that carry it
+  int rank_threads = 0;    // ranks that are threads of this process; 0: processes, or none
 };
 
 nlohmann::json to_json(const WorkerRequest& request);

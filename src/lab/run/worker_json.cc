@@ -78,6 +78,7 @@ json to_json(const WorkerRequest& r) {
           {"profile", static_cast<int>(r.profile)},
           {"trace_path", r.trace_path},
           {"token", r.token},
+          {"rank_threads", r.rank_threads},
           {"options",
            {{"budget_s", o.budget_s},
             {"half_width", o.half_width},
@@ -111,7 +112,8 @@ WorkerRequest worker_request_from_json(const json& j) {
                       .seed = o.at("seed")},
           .profile = static_cast<ProfileLevel>(j.at("profile").get<int>()),
           .trace_path = j.at("trace_path"),
-          .token = j.at("token")};
+          .token = j.at("token"),
+          .rank_threads = j.at("rank_threads")};
 }
 
 json to_json(const Measurement& m) {

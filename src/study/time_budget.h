@@ -13,21 +13,21 @@ namespace gauntlet::study {
 enum class Rank { layers, company, causes, load, sweeps };
 
 /// A cell as the clock sees it.
-struct PacedCell {
+struct CellTime {
   std::string kind;  // cells of a kind cost alike
   Rank rank = Rank::layers;
   double weight = 0;   // share of the time for repetitions; 0: it does not repeat
   double setup_s = 0;  // beside its repetitions: a guess that is right among cells of a kind
 };
 
-struct PaceLimits {
+struct TimeLimits {
   double repeat_s = 100;  // shared out among repetitions
   double end_s = 0;       // when all must be over; 0: whenever it is
 };
 
-class Pace {
+class TimeBudget {
  public:
-  Pace(std::vector<PacedCell> cells, const PaceLimits& limits);
+  TimeBudget(std::vector<CellTime> cells, const TimeLimits& limits);
 
   /// Time that passed outside of cells.
   void spend(double seconds) { spent_s_ += seconds; }
@@ -48,9 +48,9 @@ class Pace {
   double setup_s(std::size_t cell) const;
   double share_s(std::size_t cell) const;
 
-  std::vector<PacedCell> cells_;
+  std::vector<CellTime> cells_;
   std::vector<bool> ended_;
-  PaceLimits limits_;
+  TimeLimits limits_;
   double weights_ = 0;
   double spent_s_ = 0;
   std::map<std::string, Learned> learned_;  // by kind

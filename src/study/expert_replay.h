@@ -13,7 +13,7 @@
 
 namespace gauntlet::study {
 
-class ExpertBook {
+class RecordedExperts {
  public:
   using Text = std::vector<std::int32_t>;
   /// Of a layer, for one token.
@@ -23,8 +23,8 @@ class ExpertBook {
   };
 
   /// `text` ends with the token that the choice is for.
-  void write(const Text& text, std::int64_t layer, Choice choice);
-  /// Null where nothing was written.
+  void add(const Text& text, std::int64_t layer, Choice choice);
+  /// Null where nothing was recorded.
   const Choice* find(const Text& text, std::int64_t layer) const;
   /// The first `length` tokens of a text that goes on with `next`.
   std::optional<Text> beginning(std::int64_t length, std::span<const std::int32_t> next) const;
@@ -33,22 +33,22 @@ class ExpertBook {
   std::map<Text, std::vector<Choice>> choices_;  // [layers]
 };
 
-enum class BookUse { write, read };
+enum class ReplayUse { record, replay };
 
-/// An executor whose choices are written into a book, or taken from it. Only where another set of
-/// experts was chosen is a choice replaced, weights included.
-class BookedExecutor final : public engine::Executor, private engine::LayerProbe {
+/// An executor whose choices of experts are recorded, or replaced by recorded ones. Only where
+/// another set of experts was chosen is a choice replaced, weights included.
+class ReplayExecutor final : public engine::Executor, private engine::LayerProbe {
  public:
   /// Both outlive it.
-  BookedExecutor(engine::Executor& executor, ExpertBook& book, BookUse use);
-  ~BookedExecutor() override;
-  BookedExecutor(const BookedExecutor&) = delete;
-  BookedExecutor& operator=(const BookedExecutor&) = delete;
+  ReplayExecutor(engine::Executor& executor, RecordedExperts& recorded, ReplayUse use);
+  ~ReplayExecutor() override;
+  ReplayExecutor(const ReplayExecutor&) = delete;
+  ReplayExecutor& operator=(const ReplayExecutor&) = delete;
 
   std::int64_t num_choices() const { return num_choices_; }
   std::int64_t num_replaced() const { return num_replaced_; }
   /// Some token of this text had a choice replaced.
-  bool replaced_within(ExpertBook::Text text) const;
+  bool replaced_within(RecordedExperts::Text text) const;
 
   const model::ModelConfig& config() const override { return executor_.config(); }
   const engine::Plan& plan() const override { return executor_.plan(); }
@@ -64,7 +64,7 @@ class BookedExecutor final : public engine::Executor, private engine::LayerProbe
   std::int64_t weight_bytes() const override { return executor_.weight_bytes(); }
 
  private:
-  using Text = ExpertBook::Text;
+  using Text = RecordedExperts::Text;
 
   void routed(std::int64_t layer, std::span<std::int32_t> chosen,
               std::span<float> weights) override;
@@ -73,8 +73,8 @@ class BookedExecutor final : public engine::Executor, private engine::LayerProbe
                std::span<float> weights);
 
   engine::Executor& executor_;
-  ExpertBook& book_;
-  BookUse use_;
+  RecordedExperts& recorded_;
+  ReplayUse use_;
   std::unordered_map<engine::SequenceId, std::optional<Text>> texts_;  // none: not known
   std::vector<std::optional<Text>> step_;  // of each token of the step, the text that ends with it
   std::set<Text> replaced_;

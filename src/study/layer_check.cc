@@ -1,4 +1,4 @@
-#include "study/truth.h"
+#include "study/layer_check.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ json to_json(const Replay& replay, const std::string& where) {
 /// is run once more, to replay its experts. Null where that is not needed, there is nothing to
 /// compare with, or it could not tell more: the serving loop goes its own way after a near tie.
 Expected<json> second_look(Workbench& bench, const json& before, const Sizes& sizes,
-                           const TruthTest& test, const Texts& own) {
+                           const LayerCheck& test, const Texts& own) {
   if (!test.before || !is_measured(before)) return json();
   const Ladder& ladder = bench.ladder();
   const GreedyRun expected = run_from_json(before);
@@ -67,8 +67,8 @@ Expected<GreedyRun> tokens_of(const Workbench& bench, engine::Executor& executor
 
 }  // namespace
 
-Expected<json> measure_truth(Workbench& bench, const Journal& journal, const Sizes& sizes,
-                             const TruthTest& test) {
+Expected<json> check_layer(Workbench& bench, const Journal& journal, const Sizes& sizes,
+                           const LayerCheck& test) {
   const auto executor = bench.executor(bench.ladder().up_to(test.layer), study_room(sizes));
   if (!executor) return executor.error();
   const auto run = tokens_of(bench, **executor, sizes, test.layer);
@@ -101,7 +101,7 @@ GreedyRun run_from_json(const json& cell) {
 
 const char* unwatched_parts(engine::Backend backend) {
   return backend == engine::Backend::cuda
-             ? "graphs, and routing and dealing in one kernel"
+             ? "graphs, and routing and dispatch in one kernel"
              : "small steps whose routing every thread repeats instead of waiting";
 }
 

@@ -1,5 +1,5 @@
 // Are real stacks verified against one another, and is the second look taken only where it must be?
-#include "study/truth.h"
+#include "study/layer_check.h"
 
 #include <gtest/gtest.h>
 
@@ -14,62 +14,62 @@ namespace {
 
 using nlohmann::json;
 
-struct Truths : testing::Test {
+struct LayerChecks : testing::Test {
   FakeTree tree;
   SmallBench small;
   Workbench& bench = small.bench;
   const Sizes sizes = small.sizes();
   Journal journal = Journal::begin(tree.root() / "journal.jsonl", {}, 0).value();
 
-  json truth(const TruthTest& test) {
-    const auto measured = measure_truth(bench, journal, sizes, test);
+  json checked(const LayerCheck& test) {
+    const auto measured = check_layer(bench, journal, sizes, test);
     EXPECT_TRUE(measured) << measured.error().message;
     return measured ? *measured : json();
   }
 };
 
-TEST_F(Truths, of_a_layer_that_says_the_same_need_no_second_look) {
-  ASSERT_TRUE(journal.append(keys::verify(0), truth({.layer = 0, .before = {}})));
-  const json own = truth({.layer = 1, .before = 0});
+TEST_F(LayerChecks, of_a_layer_that_says_the_same_need_no_second_look) {
+  ASSERT_TRUE(journal.append(keys::verify(0), checked({.layer = 0, .before = {}})));
+  const json own = checked({.layer = 1, .before = 0});
   EXPECT_FALSE(own.contains("replayed"));
   EXPECT_EQ(own.at("tokens"), journal.at(keys::verify(0)).at("tokens"));
 }
 
 /// The layer before is made to have said something else, at a choice that was sure.
-TEST_F(Truths, of_a_layer_that_differs_are_looked_at_again_and_found_wrong_without_a_reason) {
-  json before = truth({.layer = 0, .before = {}});
+TEST_F(LayerChecks, of_a_layer_that_differs_are_looked_at_again_and_found_wrong_without_a_reason) {
+  json before = checked({.layer = 0, .before = {}});
   auto& token = before["tokens"][1][0];
   token = (token.get<int>() + 1) % 128;
   for (auto& margins : before["margins"]) {
     for (auto& margin : margins) margin = 1.0;
   }
   ASSERT_TRUE(journal.append(keys::verify(0), before));
-  const json replayed = truth({.layer = 1, .before = 0}).at("replayed");
+  const json replayed = checked({.layer = 1, .before = 0}).at("replayed");
   EXPECT_EQ(replayed.at("where"), "prompt 2, token 1");
   EXPECT_NE(replayed.at("wrong"), "");
   const std::int64_t inputs = sizes.verify_prompts * (sizes.verify_prompt_tokens - 1 + 8);
   EXPECT_EQ(replayed.at("experts"), 2 * inputs) << "a choice per layer and token";
 }
 
-TEST_F(Truths, of_a_layer_that_says_the_same_up_to_early_ties_are_looked_at_again) {
-  json before = truth({.layer = 0, .before = {}});
+TEST_F(LayerChecks, of_a_layer_that_says_the_same_up_to_early_ties_are_looked_at_again) {
+  json before = checked({.layer = 0, .before = {}});
   for (auto& margins : before["margins"]) margins[1] = 0;
   ASSERT_TRUE(journal.append(keys::verify(0), before));
-  const json replayed = truth({.layer = 1, .before = 0}).at("replayed");
+  const json replayed = checked({.layer = 1, .before = 0}).at("replayed");
   EXPECT_EQ(replayed.at("wrong"), "");
   EXPECT_EQ(replayed.at("where"), "");
   EXPECT_GT(replayed.at("compared"), sizes.verify_prompts) << "more than a token of each prompt";
 }
 
-TEST_F(Truths, of_the_serving_layer_come_from_the_serving_loop) {
-  const json served = truth({.layer = 6, .before = {}});
+TEST_F(LayerChecks, of_the_serving_layer_come_from_the_serving_loop) {
+  const json served = checked({.layer = 6, .before = {}});
   EXPECT_EQ(std::ssize(served.at("tokens")), 2 * sizes.verify_prompts);
   EXPECT_FALSE(served.contains("perplexity"));
 }
 
-/// Rounding activations to 8 bits takes other experts now and then: with the book they are the
+/// Rounding activations to 8 bits takes other experts now and then: replayed, they are the
 /// same.
-TEST_F(Truths, can_be_told_with_the_experts_of_another_stack) {
+TEST_F(LayerChecks, can_be_told_with_the_experts_of_another_stack) {
   const auto exact = bench.executor({}, study_room(sizes)).value();
   OptionIds lossy = bench.ladder().all();
   lossy.erase("threads");  // which would wait for one another

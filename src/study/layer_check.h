@@ -1,5 +1,5 @@
-// The cells that say whether a layer is true: greedy tokens beside those of the layer before, a
-// second look where they differ or few were judged, and perplexity.
+// The cells that say whether a layer still gives the right tokens: greedy tokens beside those of
+// the layer before, a second look where they differ or few were judged, and perplexity.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -13,12 +13,12 @@
 namespace gauntlet::study {
 
 /// Of a lossless layer above the baseline, `before` is measured already and compared with.
-struct TruthTest {
+struct LayerCheck {
   int layer = 0;
   std::optional<int> before;
 };
-Expected<nlohmann::json> measure_truth(Workbench& bench, const Journal& journal, const Sizes& sizes,
-                                       const TruthTest& test);
+Expected<nlohmann::json> check_layer(Workbench& bench, const Journal& journal, const Sizes& sizes,
+                                     const LayerCheck& test);
 
 /// By perplexity over the study's text.
 Expected<engine::Score> score_text(const Workbench& bench, engine::Executor& executor,

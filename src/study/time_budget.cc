@@ -1,4 +1,4 @@
-#include "study/pace.h"
+#include "study/time_budget.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,23 +13,23 @@ constexpr double kLeastShare = 0.2;
 
 }  // namespace
 
-Pace::Pace(std::vector<PacedCell> cells, const PaceLimits& limits)
+TimeBudget::TimeBudget(std::vector<CellTime> cells, const TimeLimits& limits)
     : cells_(std::move(cells)), ended_(cells_.size()), limits_(limits) {
-  for (const PacedCell& cell : cells_) weights_ += cell.weight;
+  for (const CellTime& cell : cells_) weights_ += cell.weight;
 }
 
-double Pace::setup_s(std::size_t cell) const {
-  const PacedCell& own = cells_[cell];
+double TimeBudget::setup_s(std::size_t cell) const {
+  const CellTime& own = cells_[cell];
   const auto found = learned_.find(own.kind);
   const Learned& from = found == learned_.end() ? all_ : found->second;
   return from.guessed_s > 0 ? own.setup_s * from.took_s / from.guessed_s : own.setup_s;
 }
 
-double Pace::share_s(std::size_t cell) const {
+double TimeBudget::share_s(std::size_t cell) const {
   return weights_ > 0 ? limits_.repeat_s * cells_[cell].weight / weights_ : 0;
 }
 
-std::optional<double> Pace::allot(std::size_t cell) const {
+std::optional<double> TimeBudget::allot(std::size_t cell) const {
   const double share = share_s(cell), left = limits_.end_s - spent_s_;
   if (limits_.end_s <= 0) return share;
   const Rank rank = cells_[cell].rank;
@@ -46,7 +46,7 @@ std::optional<double> Pace::allot(std::size_t cell) const {
   return std::clamp(free * cells_[cell].weight / weights, kLeastShare * share, share);
 }
 
-void Pace::finish(std::size_t cell, double took_s) {
+void TimeBudget::finish(std::size_t cell, double took_s) {
   check(!ended_[cell], "a cell ends once");
   const double setup = std::max(0.0, took_s - allot(cell).value_or(0));
   spent_s_ += took_s;
@@ -57,7 +57,7 @@ void Pace::finish(std::size_t cell, double took_s) {
   }
 }
 
-double Pace::left_s() const {
+double TimeBudget::left_s() const {
   double seconds = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!ended_[i]) seconds += setup_s(i) + share_s(i);
