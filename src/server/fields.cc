@@ -162,7 +162,7 @@ const Json* Fields::object(const std::string& name) {
 
 std::optional<std::string> Fields::choice(const std::string& name,
                                           const std::vector<std::string>& choices) {
-  const auto word = text(name);
+  auto word = text(name);
   if (!word || std::ranges::find(choices, *word) != choices.end()) return word;
   refuse(name, fmt::format("must be one of {}", fmt::join(choices, ", ")));
   return std::nullopt;
