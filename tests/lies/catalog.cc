@@ -52,7 +52,7 @@ DType claimed_by(const std::string& name) {
 }  // namespace
 }  // namespace gauntlet::lies
 
-namespace gauntlet::lab {
+namespace gauntlet::lab::inline author {
 
 Catalog load_catalog() {
   using namespace lies;
@@ -80,4 +80,4 @@ Catalog load_catalog() {
   return Catalog(std::move(all), {{"lies", "lying"}});
 }
 
-}  // namespace gauntlet::lab
+}  // namespace gauntlet::lab::inline author

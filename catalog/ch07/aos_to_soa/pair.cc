@@ -12,18 +12,6 @@ constexpr std::int64_t field_at(std::size_t offset_bytes) {
   return static_cast<std::int64_t>(offset_bytes / sizeof(float));
 }
 
-/// One buffer holds the particles twice: as structs, then field by field.
-lab::Fill both_layouts(std::int64_t count) {
-  return {.write = [count](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
-    auto* values = static_cast<float*>(out);
-    const std::int64_t words = count * kFields;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t by_field = i < words ? i % kFields * count + i / kFields : i - words;
-      values[i - begin] = random.uniform(0.5f, 2.0f, static_cast<std::uint64_t>(by_field));
-    }
-  }};
-}
-
 lab::Cost cost(const lab::Knobs& knobs) {
   const double particles = static_cast<double>(knobs["count"]);
   return {.read_bytes = 16 * particles, .write_bytes = 4 * particles, .flops = 7 * particles};
@@ -63,7 +51,8 @@ lab::Pair<Params> pair() {
           [](lab::Binder& b) {
             const auto count = b.knob("count");
             const auto* structs =
-                b.input<float>("particles", 2 * kFields * count, both_layouts(count));
+                b.input<float>("particles", 2 * kFields * count,
+                               lab::Fill::both_layouts(0.5f, 2.0f, kFields, count));
             const auto field = [arrays = structs + kFields * count, count](std::size_t offset) {
               return arrays + field_at(offset) * count;
             };

@@ -18,19 +18,6 @@ lab::Cost cost(const lab::Knobs& knobs) {
           .flops = 2 * kWidth * lookups};
 }
 
-// Random order without repeats, so that no cache can help until the whole table has been read.
-lab::Fill shuffled(std::int64_t table_rows) {
-  return {.write = [table_rows](void* out, std::int64_t begin, std::int64_t end,
-                                const Random& random) {
-    auto* index = static_cast<std::int32_t*>(out);
-    const auto rows = static_cast<std::uint64_t>(table_rows);
-    for (std::int64_t i = begin; i < end; ++i) {
-      index[i - begin] =
-          static_cast<std::int32_t>(random.permuted(rows, static_cast<std::uint64_t>(i) % rows));
-    }
-  }};
-}
-
 }  // namespace
 
 lab::Pair<Params> pair() {
@@ -71,7 +58,8 @@ lab::Pair<Params> pair() {
             return Params{
                 .table = b.input<float>("table", table_rows * kWidth, lab::Fill::uniform()),
                 .weight = b.input<float>("weight", kWidth, lab::Fill::uniform()),
-                .index = b.input<std::int32_t>("index", lookups, shuffled(table_rows)),
+                .index =
+                    b.input<std::int32_t>("index", lookups, lab::Fill::permutation(table_rows)),
                 .out = b.output<float>("out", lookups),
                 .table_rows = table_rows,
                 .lookups = lookups};

@@ -14,17 +14,6 @@ lab::Cost cost(const lab::Knobs& knobs) {
   return {.read_bytes = 4 * elements, .write_bytes = 4 * elements, .flops = 5 * elements};
 }
 
-// Small integers: their sums are exact in any order, so every element can be checked bit for bit.
-lab::Fill small_integers() {
-  return {.write = [](void* out, std::int64_t begin, std::int64_t end, const Random& random) {
-    auto* values = static_cast<float*>(out);
-    for (std::int64_t i = begin; i < end; ++i) {
-      values[i - begin] =
-          static_cast<float>(random.below(4096, static_cast<std::uint64_t>(i))) - 2048;
-    }
-  }};
-}
-
 }  // namespace
 
 lab::Pair<Params> pair() {
@@ -50,10 +39,11 @@ lab::Pair<Params> pair() {
       .bind =
           [](lab::Binder& b) {
             const auto rows = b.knob("rows"), columns = b.knob("columns");
-            return Params{.in = b.input<float>("in", rows * columns, small_integers()),
-                          .out = b.output<float>("out", rows * columns),
-                          .rows = rows,
-                          .columns = columns};
+            return Params{
+                .in = b.input<float>("in", rows * columns, lab::Fill::whole_floats(-2048, 2048)),
+                .out = b.output<float>("out", rows * columns),
+                .rows = rows,
+                .columns = columns};
           },
       .reference =
           [](const Params& p, lab::Reference& r) {

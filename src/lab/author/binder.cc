@@ -7,6 +7,17 @@
 #include "lab/author/fill_rule.h"
 
 namespace gauntlet::lab::inline author {
+namespace {
+
+template <class T, class Value>
+void write_each(void* out, std::int64_t begin, std::int64_t end, std::size_t element_bytes,
+                Value value) {
+  check(element_bytes == sizeof(T), "a fill of another element size");
+  auto* values = static_cast<T*>(out);
+  for (std::int64_t i = begin; i < end; ++i) values[i - begin] = value(i);
+}
+
+}  // namespace
 
 Fill Fill::uniform(float low, float high) {
   return {.rule = Rule::uniform, .low = low, .high = high};
@@ -14,6 +25,23 @@ Fill Fill::uniform(float low, float high) {
 
 Fill Fill::integers(std::int64_t low, std::int64_t bound) {
   return {.rule = Rule::integers, .first = low, .bound = bound};
+}
+
+Fill Fill::whole_floats(std::int64_t low, std::int64_t bound) {
+  return {.rule = Rule::whole_floats, .first = low, .bound = bound};
+}
+
+Fill Fill::permutation(std::int64_t size) {
+  return {.rule = Rule::permutation, .bound = size, .mixes = false};
+}
+
+Fill Fill::both_layouts(float low, float high, std::int64_t fields, std::int64_t records) {
+  return {.rule = Rule::layouts,
+          .low = low,
+          .high = high,
+          .fields = fields,
+          .records = records,
+          .mixes = false};
 }
 
 Fill Fill::bytes() { return {.rule = Rule::bytes}; }
@@ -27,22 +55,25 @@ void Fill::write(void* out, std::int64_t begin, std::int64_t end, std::size_t el
     case Rule::zeros:
       std::memset(out, 0, count * element_bytes);
       return;
-    case Rule::uniform: {
-      check(element_bytes == sizeof(float), "uniform() fills float32");
-      auto* values = static_cast<float*>(out);
-      for (std::int64_t i = begin; i < end; ++i) {
-        values[i - begin] = uniform_value(random, low, high, i);
-      }
-      return;
-    }
-    case Rule::integers: {
-      check(element_bytes == sizeof(std::int32_t), "integers() fills int32");
-      auto* values = static_cast<std::int32_t*>(out);
-      for (std::int64_t i = begin; i < end; ++i) {
-        values[i - begin] = integer_value(random, first, bound, i);
-      }
-      return;
-    }
+    case Rule::uniform:
+      return write_each<float>(out, begin, end, element_bytes,
+                               [&](std::int64_t i) { return uniform_value(random, low, high, i); });
+    case Rule::layouts:
+      return write_each<float>(out, begin, end, element_bytes, [&](std::int64_t i) {
+        return uniform_value(random, low, high, field_index(i, fields, records));
+      });
+    case Rule::whole_floats:
+      return write_each<float>(out, begin, end, element_bytes, [&](std::int64_t i) {
+        return static_cast<float>(integer_value(random, first, bound, i));
+      });
+    case Rule::integers:
+      return write_each<std::int32_t>(out, begin, end, element_bytes, [&](std::int64_t i) {
+        return integer_value(random, first, bound, i);
+      });
+    case Rule::permutation:
+      return write_each<std::int32_t>(out, begin, end, element_bytes, [&](std::int64_t i) {
+        return permuted_value(random, bound, i);
+      });
     case Rule::bytes: {
       auto* bytes = static_cast<unsigned char*>(out);
       const auto first_byte = static_cast<std::uint64_t>(begin) * element_bytes;

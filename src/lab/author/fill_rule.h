@@ -19,6 +19,17 @@ constexpr std::int32_t integer_value(const Random& random, std::int64_t first, s
       first + static_cast<std::int64_t>(random.below(range, static_cast<std::uint64_t>(index))));
 }
 
+constexpr std::int32_t permuted_value(const Random& random, std::int64_t size, std::int64_t index) {
+  const auto all = static_cast<std::uint64_t>(size);
+  return static_cast<std::int32_t>(random.permuted(all, static_cast<std::uint64_t>(index) % all));
+}
+
+/// Where the value at `index` stands field by field: the first half of a buffer has it in structs.
+constexpr std::int64_t field_index(std::int64_t index, std::int64_t fields, std::int64_t records) {
+  const std::int64_t words = fields * records;
+  return index < words ? index % fields * records + index / fields : index - words;
+}
+
 /// Eight bytes at a time: word `index` of a buffer.
 constexpr std::uint64_t byte_word(const Random& random, std::uint64_t index) {
   return random.bits(8 * index);

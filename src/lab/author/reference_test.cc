@@ -63,7 +63,8 @@ TEST(Rounding, is_near_what_float_sums_really_lose) {
 }
 
 TEST(Rounding, refuses_operands_of_the_next_lower_precision) {
-  // A product with operands cut to bf16 is outside of what tf32 allows, in one element of a hundred.
+  // A product with operands cut to bf16 is outside of what tf32 allows, in one element of a
+  // hundred.
   const auto cut = [](float value, int bits) {
     return std::ldexp(std::round(std::ldexp(value, bits)), -bits);
   };

@@ -22,7 +22,14 @@ struct Job {
   Random older;
   float low, high;
   std::int64_t first, bound;
+  std::int64_t fields, records;
 };
+
+/// As the host rounds it: no product that is fused with the sum.
+__device__ float uniform_rounded(const Random& random, float low, float high, std::int64_t index) {
+  return __fadd_rn(
+      low, __fmul_rn(__fadd_rn(high, -low), random.unit(static_cast<std::uint64_t>(index))));
+}
 
 __device__ Random source(const Job& job, std::int64_t word) {
   return job.version.is_new(job.first_block + word / job.words_per_block) ? job.fresh : job.older;
@@ -34,13 +41,19 @@ __global__ void __launch_bounds__(kThreads) make_words(Job job) {
   for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < job.words;
        i += step) {
     const Random random = source(job, i);
+    auto* floats = static_cast<float*>(job.out);
+    auto* integers = static_cast<std::int32_t*>(job.out);
     if constexpr (rule == Fill::Rule::uniform) {
-      // As the host rounds it: no product that is fused with the sum.
-      static_cast<float*>(job.out)[i] = __fadd_rn(
-          job.low,
-          __fmul_rn(__fadd_rn(job.high, -job.low), random.unit(static_cast<std::uint64_t>(i))));
+      floats[i] = uniform_rounded(random, job.low, job.high, i);
+    } else if constexpr (rule == Fill::Rule::layouts) {
+      floats[i] =
+          uniform_rounded(random, job.low, job.high, field_index(i, job.fields, job.records));
+    } else if constexpr (rule == Fill::Rule::whole_floats) {
+      floats[i] = static_cast<float>(integer_value(random, job.first, job.bound, i));
     } else if constexpr (rule == Fill::Rule::integers) {
-      static_cast<std::int32_t*>(job.out)[i] = integer_value(random, job.first, job.bound, i);
+      integers[i] = integer_value(random, job.first, job.bound, i);
+    } else if constexpr (rule == Fill::Rule::permutation) {
+      integers[i] = permuted_value(random, job.bound, i);
     } else {
       const std::uint64_t word = byte_word(random, static_cast<std::uint64_t>(i));
       if (i + 1 < job.words || job.tail_bytes == 8) {
@@ -79,13 +92,15 @@ bool fill_on_device(const InputJob& input, cudaStream_t stream) {
                 .tail_bytes = bytes % word == 0 ? word : bytes % word,
                 .words_per_block = kInputBlockBytes / word,
                 .first_block = input.first_block,
-                .version = input.version,
-                .fresh = input.random(input.version.seed),
+                .version = fill.mixes ? input.version : InputVersion{},
+                .fresh = input.random(fill.mixes ? input.version.seed : input.version.whole_seed()),
                 .older = input.random(input.version.older),
                 .low = fill.low,
                 .high = fill.high,
                 .first = fill.first,
-                .bound = fill.bound};
+                .bound = fill.bound,
+                .fields = fill.fields,
+                .records = fill.records};
   switch (fill.rule) {
     case Fill::Rule::zeros:
       cuda_check(cudaMemsetAsync(input.data, 0, static_cast<std::size_t>(bytes), stream));
@@ -95,6 +110,15 @@ bool fill_on_device(const InputJob& input, cudaStream_t stream) {
       return true;
     case Fill::Rule::integers:
       launch<Fill::Rule::integers>(job, stream);
+      return true;
+    case Fill::Rule::whole_floats:
+      launch<Fill::Rule::whole_floats>(job, stream);
+      return true;
+    case Fill::Rule::permutation:
+      launch<Fill::Rule::permutation>(job, stream);
+      return true;
+    case Fill::Rule::layouts:
+      launch<Fill::Rule::layouts>(job, stream);
       return true;
     case Fill::Rule::bytes:
       launch<Fill::Rule::bytes>(job, stream);
