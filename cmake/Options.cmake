@@ -62,7 +62,7 @@ template void buffer<char>::append(const char*, const char*);
 }
 FMT_END_NAMESPACE
 ]])
-add_library(gauntlet_fmt STATIC ${CMAKE_BINARY_DIR}/fmt.cc)
+add_library(gauntlet_fmt STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/fmt.cc)
 get_target_property(fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(gauntlet_fmt SYSTEM PUBLIC ${fmt_include})
 target_link_libraries(gauntlet_fmt PRIVATE gauntlet_flags)
@@ -73,7 +73,7 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/boost.cc CONTENT [[
 #include <boost/asio/ssl/impl/src.hpp>
 #include <boost/beast/src.hpp>
 ]])
-add_library(gauntlet_boost STATIC ${CMAKE_BINARY_DIR}/boost.cc)
+add_library(gauntlet_boost STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/boost.cc)
 target_include_directories(gauntlet_boost SYSTEM PUBLIC ${BOOST_INCLUDE})
 target_compile_definitions(gauntlet_boost PUBLIC BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
 target_link_libraries(gauntlet_boost PUBLIC ${SSL_ARCHIVE} ${CRYPTO_ARCHIVE} ${CMAKE_DL_LIBS} PRIVATE gauntlet_flags)

@@ -48,6 +48,8 @@ void add_choice(CLI::App& command, const std::string& option, T& value,
 /// Adds --format text|json.
 void add_format(CLI::App& command, Format& format);
 
+inline Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
+
 /// One sentence on stderr; returns the exit code of its kind.
 int report_error(const Error& error);
 
