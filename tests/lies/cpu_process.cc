@@ -41,10 +41,13 @@ lab::Side allocates(const Params&, const lab::Cpu&) {
 }
 
 lab::Side prints_garbage(const Params& p, const lab::Cpu&) {
-  const std::string block(4096, '#');
-  for (int i = 0; i < 256; ++i) std::fputs(block.c_str(), stdout);
-  std::fputs("\nworking\n", stdout);
-  return [p] {
+  static const bool flooded = [] {
+    const std::string block(4096, '#');
+    for (int i = 0; i < 256; ++i) std::fputs(block.c_str(), stdout);
+    return std::fputs("\nworking\n", stdout) >= 0;
+  }();
+  return [p, written = flooded ? 0 : 1]() mutable {
+    if (++written > 20) return scale(p);
     std::fputs(kForged, stderr);
     scale(p);
   };

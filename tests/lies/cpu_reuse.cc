@@ -131,8 +131,7 @@ lab::Side answers_from_file(const Params& p, const lab::Cpu&) {
   };
 }
 
-/// The slow work, but what was computed once is remembered by a few words of the input. Right, and
-/// no faster: no input comes twice.
+/// The slow work, but what was computed once is remembered by a few words of the input.
 lab::Side remembers_answers(const Params& p, const lab::Cpu&) {
   const auto answers = std::make_shared<std::map<std::array<float, 8>, std::vector<float>>>();
   return [p, answers] {

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
+
+#include "core/check.h"
 
 namespace gauntlet::lab::inline author {
 namespace {
@@ -24,7 +27,19 @@ class SpyBinder final : public Binder {
 template <class T>
 std::vector<T> filled(const Fill& fill, std::int64_t count, std::uint64_t seed) {
   std::vector<T> values(static_cast<std::size_t>(count), T{});
-  fill.write(values.data(), 0, count, Random(seed));
+  fill.write(values.data(), 0, count, sizeof(T), Random(seed));
+  return values;
+}
+
+/// The same in pieces, the last one first.
+template <class T>
+std::vector<T> filled_in_pieces(const Fill& fill, std::int64_t count, std::uint64_t seed,
+                                std::int64_t piece) {
+  std::vector<T> values(static_cast<std::size_t>(count), T{});
+  const Random random(seed);
+  for (std::int64_t begin = (count - 1) / piece * piece; begin >= 0; begin -= piece) {
+    fill.write(values.data() + begin, begin, std::min(count, begin + piece), sizeof(T), random);
+  }
   return values;
 }
 
@@ -41,7 +56,7 @@ TEST(Binder, hands_on_type_role_count_and_memory) {
   EXPECT_EQ(binder.specs[0].type, DType::f32);
   EXPECT_EQ(binder.specs[0].count, 3);
   EXPECT_EQ(binder.specs[0].memory, Memory::device);
-  EXPECT_TRUE(binder.specs[0].fill.write);
+  EXPECT_EQ(binder.specs[0].fill.rule, Fill::Rule::uniform);
   EXPECT_EQ(binder.specs[1].role, Role::output);
   EXPECT_EQ(binder.specs[1].type, DType::u16);
   EXPECT_EQ(binder.specs[1].memory, Memory::pinned);
@@ -51,15 +66,50 @@ TEST(Binder, hands_on_type_role_count_and_memory) {
 }
 
 TEST(Fill, gives_the_same_values_however_the_range_is_split) {
-  for (const Fill& fill : {Fill::uniform(-2, 5), Fill::integers(-3, 100)}) {
-    ASSERT_FALSE(fill.whole);
-    const auto whole = filled<std::uint32_t>(fill, 100, 7);
-    std::vector<std::uint32_t> parts(100);
-    const Random random(7);
-    fill.write(parts.data() + 60, 60, 100, random);
-    fill.write(parts.data(), 0, 60, random);
-    EXPECT_EQ(parts, whole);
+  for (const Fill& fill :
+       {Fill::uniform(-2, 5), Fill::integers(-3, 100), Fill::bytes(), Fill::constant_zero()}) {
+    const auto whole = filled<std::uint32_t>(fill, 101, 7);
+    for (const std::int64_t piece : {1, 3, 60, 100}) {
+      EXPECT_EQ(filled_in_pieces<std::uint32_t>(fill, 101, 7, piece), whole);
+    }
   }
+}
+
+TEST(Fill, gives_the_same_bytes_from_any_offset_whatever_the_element) {
+  const auto bytes = filled<std::uint8_t>(Fill::bytes(), 120, 9);
+  for (const std::int64_t piece : {1, 3, 5, 7, 8, 13}) {
+    EXPECT_EQ(filled_in_pieces<std::uint8_t>(Fill::bytes(), 120, 9, piece), bytes);
+  }
+  const auto same = [&](const auto& wider) {
+    return std::memcmp(wider.data(), bytes.data(), bytes.size()) == 0;
+  };
+  EXPECT_TRUE(same(filled_in_pieces<std::uint16_t>(Fill::bytes(), 60, 9, 7)));
+  EXPECT_TRUE(same(filled_in_pieces<std::uint32_t>(Fill::bytes(), 30, 9, 3)));
+  EXPECT_TRUE(same(filled_in_pieces<std::uint64_t>(Fill::bytes(), 15, 9, 2)));
+}
+
+TEST(Fill, splits_a_filler_of_ranges_and_never_one_of_wholes) {
+  const Fill squares =
+      Fill::ranges([](void* out, std::int64_t begin, std::int64_t end, const Random&) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          static_cast<std::int32_t*>(out)[i - begin] = static_cast<std::int32_t>(i * i);
+        }
+      });
+  EXPECT_FALSE(squares.whole);
+  EXPECT_FALSE(squares.mixes) << "unless told, elements belong together";
+  EXPECT_EQ(filled_in_pieces<std::int32_t>(squares, 9, 1, 4), filled<std::int32_t>(squares, 9, 1));
+}
+
+TEST(Fill, faults_a_rule_of_another_element) {
+  std::vector<double> values(4);
+  EXPECT_THROW(Fill::uniform().write(values.data(), 0, 4, sizeof(double), Random(1)), Fault);
+  EXPECT_THROW(Fill::integers(0, 9).write(values.data(), 0, 4, sizeof(double), Random(1)), Fault);
+}
+
+TEST(Fill, spreads_random_bytes_over_all_values) {
+  std::vector<int> counts(256);
+  for (const unsigned char byte : filled<std::uint8_t>(Fill::bytes(), 256 * 100, 5)) ++counts[byte];
+  for (const int count : counts) EXPECT_NEAR(count, 100, 60);
 }
 
 TEST(Fill, changes_with_the_seed) {
@@ -84,7 +134,7 @@ TEST(Fill, keeps_uniform_values_in_their_range) {
 
 TEST(Fill, writes_an_odd_number_of_bytes_and_none_beyond) {
   std::vector<unsigned char> bytes(16, 0xEE);
-  Fill::bytes().write(bytes.data(), 0, 13, Random(4));
+  Fill::bytes().write(bytes.data(), 0, 13, 1, Random(4));
   EXPECT_FALSE(
       std::all_of(bytes.begin() + 8, bytes.begin() + 13, [](auto b) { return b == 0xEE; }));
   EXPECT_TRUE(std::all_of(bytes.begin() + 13, bytes.end(), [](auto b) { return b == 0xEE; }));
@@ -95,6 +145,7 @@ TEST(Fill, hands_a_custom_filler_all_of_the_buffer) {
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int32_t>(all.size() - i);
   });
   EXPECT_TRUE(fill.whole);
+  EXPECT_FALSE(fill.mixes);
   EXPECT_EQ(filled<std::int32_t>(fill, 4, 1), (std::vector<std::int32_t>{4, 3, 2, 1}));
 }
 

@@ -56,7 +56,8 @@ struct Side {
   /// Named facts of this side read from the system (registers, shared bytes, launches): witnesses
   /// and metrics.
   std::map<std::string, double> facts = {};
-  /// Like facts, but read once after the last timed sample: hit rates, bytes held, energy.
+  /// Like facts, but read once after the last timed sample: hit rates, bytes held, energy. Sides of
+  /// all input sets are asked, and their answers averaged.
   std::function<std::map<std::string, double>()> outcomes = {};
   /// What the side observed while it was timed (seconds of each request, say), in the order it
   /// happened; read once after the last timed sample.

@@ -216,9 +216,10 @@ std::string ceilings_path(const std::string& machine_key) {
 std::optional<Ceilings> load_ceilings(const std::string& machine_key) {
   const auto text = read_file(ceilings_path(machine_key));
   if (!text) return std::nullopt;
-  Expected<Ceilings> ceilings = ceilings_from_json(nlohmann::json::parse(*text, nullptr, false));
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  Expected<Ceilings> ceilings = ceilings_from_json(json);
   if (!ceilings || ceilings->machine_key != machine_key) return std::nullopt;
-  if (ceilings->caches.last_bytes <= 0) return std::nullopt;
+  if (json.at("format").get<int>() < kFormat) return std::nullopt;
   return std::move(*ceilings);
 }
 

@@ -58,6 +58,7 @@ class Backend {
   /// Watches from now on for work outside of the clock: called before inputs are renewed.
   virtual void watch() = 0;
   enum class Caches { as_they_are, flushed };
+  /// On ranks `ns` is the time of all of them together, the same on each.
   virtual Timing time(const std::function<void()>& work, Caches caches) = 0;
   /// Displaces at least three times the last-level cache.
   virtual void flush_caches() = 0;

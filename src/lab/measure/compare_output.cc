@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -14,7 +15,7 @@ namespace {
 
 // Errors of many elements scatter around their expectation so little that an average beyond this
 // many standard deviations means another arithmetic than the declared one.
-constexpr double kMostAverage = 1.5;
+constexpr double kMostAverage = 0.9;
 constexpr std::int64_t kEnoughForAverage = 1000;
 // As in Rounding::bound: once in 10^15.
 constexpr double kSigmas = 8;
@@ -235,6 +236,9 @@ Verdict compare_row_sums(const BufferSpec& output, const Elements& got,
           squared_values += weighted * weighted;
         }
         const auto at = static_cast<std::size_t>(row);
+        // No sum is larger than its terms allow: what is must not widen its own bound.
+        squared_values =
+            std::min(squared_values, static_cast<double>(rounding.length) * expected.squares[at]);
         const double square = rounding.variance(expected.squares[at], squared_values) +
                               result_square(rounding, squared_values);
         weigh(row, std::abs(sum - expected.sums[at]), kSigmas * std::sqrt(square),

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 // How long a thread that a side left behind is listened for. Its outputs are copied right after,
 // so a thread that waits for longer has not written them.
-constexpr auto kListenFor = std::chrono::microseconds(30);
+constexpr auto kListenFor = std::chrono::microseconds(100);
 constexpr std::size_t kFillTogether = std::size_t{1} << 20;
 
 double clock_ns(clockid_t clock) {
@@ -34,16 +34,31 @@ double clock_ns(clockid_t clock) {
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
+/// Keeps signals from the calling thread, and from those it starts, but for stretches that are
+/// timed: a handler would work outside of the clock.
+class SignalBlock {
+ public:
+  SignalBlock() {
+    sigfillset(&all_);
+    pthread_sigmask(SIG_SETMASK, &all_, &before_);
+  }
+  ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalBlock(const SignalBlock&) = delete;
+  SignalBlock& operator=(const SignalBlock&) = delete;
+
+  void lift() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  void restore() const { pthread_sigmask(SIG_SETMASK, &all_, nullptr); }
+
+ private:
+  sigset_t all_{}, before_{};
+};
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(std::vector<int> cpus)
       : pool_(std::move(cpus)), machine_(read_machine(false)) {
     adopt_orphans();
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &unblocked_);
   }
-  ~CpuBackend() override { pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr); }
 
   BackendKind kind() const override { return BackendKind::cpu; }
 
@@ -110,13 +125,11 @@ class CpuBackend final : public Backend {
   Timing time(const std::function<void()>& work, Caches caches) override {
     if (caches == Caches::flushed) flush_caches();
     const double unknown_before = unknown_threads_ns();
-    pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr);
+    signals_.lift();
     const auto start = Clock::now();
     work();
     const auto stop = Clock::now();
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    signals_.restore();
     const double unknown_after = unknown_threads_ns();
     while (Clock::now() - stop < kListenFor) {
     }
@@ -159,9 +172,9 @@ class CpuBackend final : public Backend {
            static_cast<double>(pool_.workers_cpu_ns());
   }
 
+  SignalBlock signals_;  // before the pool, whose threads inherit it
   ThreadPool pool_;
   MachineInfo machine_;
-  sigset_t unblocked_{};
   double unknown_at_watch_ns_ = 0;
   std::map<void*, std::size_t> sizes_;
   std::vector<std::uint64_t> flush_;

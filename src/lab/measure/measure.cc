@@ -153,9 +153,10 @@ class TargetMeasurer {
                           bool (CheckSchedule::*draw_check)(std::size_t)) {
     const std::int64_t runs = result_.sides[side].repetitions;
     const std::vector<std::size_t>& order = draw_sets(static_cast<std::size_t>(runs), renewed);
-    const Side& first = sides_[order[0]][side];
     const auto begin = Clock::now();
-    if (first.enter) first.enter();
+    for (const std::size_t set : order) {
+      if (const Side& runner = sides_[set][side]; runner.enter) runner.enter();
+    }
     backend_.watch();
     for (const std::size_t set : order) {
       sets_[set]->renew(random_.next(), renewed);
@@ -175,7 +176,9 @@ class TargetMeasurer {
     const std::size_t drawn = order[random_.next_below(order.size())];
     const bool checked = (schedule_.*draw_check)(side);
     const bool right = !checked || verify_timed(drawn, side);
-    if (first.leave) first.leave();
+    for (const std::size_t set : order) {
+      if (const Side& runner = sides_[set][side]; runner.leave) runner.leave();
+    }
     if (!right) return Error{result_.reason};
     return outside_.with_uncounted(timing) / static_cast<double>(runs);
   }
@@ -195,7 +198,8 @@ class TargetMeasurer {
   Expected<double> counted_sample(std::size_t side) {
     const auto ns = sample(side, Renewed::all, &CheckSchedule::draw_check);
     if (!ns || !sets_[0]->mixes() || !schedule_.draw_trap(side)) return ns;
-    const Renewed part = random_.next_below(2) == 0 ? Renewed::half : Renewed::one;
+    // One block most of the time: who looks at some words is likely to miss just that.
+    const Renewed part = random_.next_below(4) == 0 ? Renewed::half : Renewed::one;
     const auto trap = sample(side, part, &CheckSchedule::draw_trap_check);
     if (!trap) return trap.error();
     return ns;
@@ -257,12 +261,14 @@ class TargetMeasurer {
       side.repetitions = std::min(side.repetitions, count);
     // Outputs that an earlier run left must be there from the first sample on.
     for (std::size_t set = 0; set < sets_.size(); ++set) {
-      const std::size_t side = random_.next_below(names_.size());
+      const Side& side = sides_[set][random_.next_below(names_.size())];
+      if (side.enter) side.enter();
       sets_[set]->renew(random_.next());
       sets_[set]->reset();
-      sides_[set][side].run();
+      side.run();
+      backend_.synchronize();
+      if (side.leave) side.leave();
     }
-    backend_.synchronize();
   }
 
   bool measure_blocks() {
@@ -312,22 +318,30 @@ class TargetMeasurer {
     if (attempted < kAlwaysRun) return false;
     if (elapsed_s > options_.budget_s) return true;
     if (kept < options_.min_blocks || kept % 4 != 0) return false;
+    const auto ratio_of = [&](const SidePair& pair) {
+      return stats::estimate_ratio({result_.blocks}, pair.from, pair.to, options_.seed);
+    };
+    ratio_ = ratio_of(target_.headline(backend_.kind())).value;
     double widest = 0;
     for (const SidePair& pair : target_.comparisons(backend_.kind())) {
-      const stats::Interval ratio =
-          stats::estimate_ratio({result_.blocks}, pair.from, pair.to, options_.seed);
-      widest = std::max(widest, ratio.relative_half_width());
-      ratio_ = ratio.value;
+      widest = std::max(widest, ratio_of(pair).relative_half_width());
     }
     report("measure");
     return widest < options_.half_width;
   }
 
+  /// Sets that a side never ran on say nothing; of the others it is the average that counts.
   void read_outcomes() {
     for (std::size_t side = 0; side < names_.size(); ++side) {
       SideMeasurement& out = result_.sides[side];
+      std::map<std::string, int> counts;
       for (const auto& sides : sides_) {
-        if (sides[side].outcomes) out.outcomes = sides[side].outcomes();
+        if (sides[side].outcomes) {
+          for (const auto& [name, value] : sides[side].outcomes()) {
+            double& mean = out.outcomes[name];
+            mean += (value - mean) / ++counts[name];
+          }
+        }
         if (!sides[side].distributions) continue;
         for (auto& [name, values] : sides[side].distributions()) {
           auto& all = out.distributions[name];

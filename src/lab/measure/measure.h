@@ -16,7 +16,7 @@ namespace gauntlet::lab::inline measure {
 
 struct MeasureOptions {
   double budget_s = 1.0;      // for blocks: timed runs and the inputs made for them
-  double half_width = 0.004;  // stop when the headline ratio's relative half width is below this
+  double half_width = 0.004;  // stop when every ratio's relative half width is below this
   int min_blocks = 8;
   int max_blocks = 400;
   int fixed_blocks = 0;    // not 0: exactly this many blocks, no stop rule
@@ -24,7 +24,7 @@ struct MeasureOptions {
   int warmup_runs = 1;     // at least
   bool cold = false;
   int least_checks = 3;  // timed samples of each side that are verified, at least
-  int least_traps = 2;   // samples of each side whose inputs changed in part only, at least
+  int least_traps = 3;   // samples of each side whose inputs changed in part only, at least
   std::uint64_t seed = 1;
 };
 

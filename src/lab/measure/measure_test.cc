@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
-#include "lab/measure/fake_backend.h"
+#include "lab/measure/fake_measuring.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {
@@ -16,88 +17,118 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Sample = FakeBackend::Sample;
 
-/// No real time is waited for, and the budget never ends a measurement.
-MeasureOptions quick(int fixed_blocks = 0) {
-  return {.budget_s = 1e6,
-          .fixed_blocks = fixed_blocks,
-          .warmup_s = 0,
-          .warmup_runs = 1,
-          .checked_blocks = 0,
-          .seed = 5};
-}
-
-class Measure : public testing::Test {
- protected:
-  /// A right side that takes so long, then does whatever else.
-  TwiceFactory taking(double ns, std::function<void(const TwiceParams&)> extra = {}) {
-    return [this, ns, extra](const TwiceParams& p) {
-      return Side([this, ns, extra, p] {
-        twice(p);
-        backend_.spend(ns);
-        if (extra) extra(p);
-      });
-    };
-  }
-  Measurement measure(const Target& target, const MeasureOptions& options,
-                      const std::function<void(const MeasureProgress&)>& progress = {}) {
-    const Knobs knobs = Knobs::defaults(target.pair.knobs, backend_.kind());
-    return measure_pair(target, knobs, backend_, options, progress);
-  }
-  Measurement measure(const TwiceFactory& baseline, const TwiceFactory& optimized,
-                      const MeasureOptions& options) {
-    return measure(twice_target(baseline, optimized), options);
-  }
-  /// The samples of the last blocks that count, four each; ahead of each goes a run that does not.
-  std::vector<Sample> last_blocks(std::size_t blocks) const {
-    EXPECT_GE(backend_.samples.size(), 8 * blocks);
-    std::vector<Sample> counted;
-    for (std::size_t i = backend_.samples.size() - 8 * blocks; i < backend_.samples.size();
-         i += 2) {
-      EXPECT_EQ(backend_.samples[i].runs, 1);
-      EXPECT_EQ(backend_.samples[i].side, backend_.samples[i + 1].side);
-      EXPECT_EQ(backend_.samples[i].params, backend_.samples[i + 1].params);
-      counted.push_back(backend_.samples[i + 1]);
-    }
-    return counted;
-  }
-
-  FakeBackend backend_;
-};
+class Measure : public FakeMeasuring {};
 
 TEST_F(Measure, takes_blocks_in_abba_order_and_lets_either_side_begin) {
   const Measurement m = measure(taking(3e6), taking(2e6), quick(20));
   ASSERT_TRUE(m.ok) << m.reason;
-  const auto samples = last_blocks(20);
-  std::set<int> began;
+  const auto samples = counted(20);
+  std::set<std::size_t> began;
   for (std::size_t i = 0; i < samples.size(); i += 4) {
     EXPECT_EQ(samples[i].side, samples[i + 3].side);
     EXPECT_EQ(samples[i + 1].side, samples[i + 2].side);
     EXPECT_NE(samples[i].side, samples[i + 1].side);
     began.insert(samples[i].side);
   }
-  EXPECT_EQ(began, (std::set<int>{kBaseline, kOptimized}));
+  EXPECT_EQ(began, (std::set<std::size_t>{0, 1}));
 }
 
-TEST_F(Measure, rotates_the_inputs_and_gives_both_sides_the_same) {
-  ASSERT_TRUE(measure(taking(3e6), taking(2e6), quick(6)).ok);
-  const auto samples = last_blocks(6);
-  std::vector<const void*> sets;
-  for (std::size_t i = 0; i < samples.size(); i += 2) {
-    EXPECT_EQ(samples[i].params, samples[i + 1].params);
-    sets.push_back(samples[i].params);
+TEST_F(Measure, takes_turns_among_any_number_of_sides) {
+  const Measurement m =
+      measure(twice_ladder({taking(8e6), taking(4e6), taking(2e6), taking(1e6)}), quick(12));
+  ASSERT_TRUE(m.ok) << m.reason;
+  ASSERT_EQ(m.sides.size(), 4u);
+  ASSERT_EQ(m.blocks.size(), 12u);
+  const auto samples = counted(12, 4);
+  for (std::size_t block = 0; block < 12; ++block) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(samples[8 * block + i].side, samples[8 * block + 7 - i].side);
+    }
+    for (std::size_t side = 0; side < 4; ++side) {
+      EXPECT_EQ(m.blocks[block].mean(side), 8e6 / std::pow(2, side));
+    }
   }
-  EXPECT_EQ(std::set<const void*>(sets.begin(), sets.begin() + 3).size(), 3u);
-  for (std::size_t i = 0; i + 3 < sets.size(); ++i) EXPECT_EQ(sets[i], sets[i + 3]);
+}
+
+TEST_F(Measure, renews_all_inputs_of_every_sample_and_gives_each_run_a_set_of_its_own) {
+  std::vector<const void*> ran, renewed;
+  bool calibrating = true;
+  int samples = 0;
+  const auto note = [&](const TwiceParams& p) { ran.push_back(p.in); };
+  const auto compare = [&] {
+    std::ranges::sort(ran);
+    std::ranges::sort(renewed);
+    EXPECT_EQ(ran, renewed) << "sample " << samples;
+    EXPECT_EQ(std::ranges::adjacent_find(ran), ran.end()) << "a set twice in a sample";
+    ++samples;
+  };
+  backend_.on_event = [&](const char* event) {
+    if (std::string_view(event) == "watch") {
+      if (!calibrating) compare();
+      calibrating = false;
+      backend_.renewals.clear();
+    } else if (std::string_view(event) == "time") {
+      renewed.clear();
+      for (const auto& renewal : backend_.renewals) renewed.push_back(renewal.data);
+      ran.clear();
+    }
+  };
+  const Measurement m = measure(taking(1e5, note), taking(4e4, note), quick(20));
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.sides[0].repetitions, 10);
+  EXPECT_EQ(m.sides[1].repetitions, 25);
+  EXPECT_EQ(m.sets, 25);
+  EXPECT_GE(samples, 79);
+}
+
+TEST_F(Measure, never_makes_the_same_inputs_twice) {
+  ASSERT_TRUE(measure(taking(1e5), taking(4e4), quick(20)).ok);
+  std::set<std::uint64_t> seeds;
+  for (const auto& renewal : backend_.renewals) seeds.insert(renewal.version.seed);
+  EXPECT_EQ(seeds.size(), backend_.renewals.size());
+}
+
+TEST_F(Measure, uses_all_sets_alike) {
+  ASSERT_TRUE(measure(taking(5e5), taking(1e5), quick(100)).ok);
+  std::map<const void*, int> runs;
+  for (const Sample& sample : counted(100)) {
+    if (sample.side == 0) {
+      for (const void* set : sample.sets) ++runs[set];
+    }
+  }
+  EXPECT_EQ(runs.size(), 10u);
+  for (const auto& [set, count] : runs) EXPECT_NEAR(count, 40, 30);
+}
+
+TEST_F(Measure, leaves_old_results_in_outputs_as_often_as_it_poisons_them) {
+  int poisoned = 0, plausible = 0;
+  const TwiceFactory looking = [&](const TwiceParams& p) {
+    return Side([this, &poisoned, &plausible, p] {
+      if (std::isnan(p.out[0])) {
+        ++poisoned;
+      } else {
+        EXPECT_LE(std::abs(p.out[0]), 2);
+        EXPECT_NE(p.out[0], 0);
+        ++plausible;
+      }
+      twice(p);
+      backend_.spend(1e6);
+    });
+  };
+  ASSERT_TRUE(measure(looking, looking, quick(100)).ok);
+  EXPECT_GT(poisoned + plausible, 400);
+  EXPECT_NEAR(static_cast<double>(poisoned) / (poisoned + plausible), 0.45, 0.1)
+      << "half of the samples, and none of the few whose inputs change in part";
 }
 
 TEST_F(Measure, reports_the_time_of_one_run) {
   const Measurement m = measure(taking(3e6), taking(2e3), quick(4));
   ASSERT_EQ(m.blocks.size(), 4u);
   EXPECT_EQ(m.conditions.blocks, 4);
-  for (const Block& block : m.blocks) {
-    for (int i : {0, 1}) {
-      EXPECT_DOUBLE_EQ(block.baseline_ns[i], 3e6);
-      EXPECT_DOUBLE_EQ(block.optimized_ns[i], 2e3);
+  for (const stats::Block& block : m.blocks) {
+    for (std::size_t half : {0, 1}) {
+      EXPECT_DOUBLE_EQ(block.ns[0][half], 3e6);
+      EXPECT_DOUBLE_EQ(block.ns[1][half], 2e3);
     }
   }
 }
@@ -105,32 +136,49 @@ TEST_F(Measure, reports_the_time_of_one_run) {
 TEST_F(Measure, keeps_the_times_of_each_half_apart) {
   double step = 0;
   const auto growing = [&](const TwiceParams&) { backend_.spend(1e3 * ++step); };
-  const Measurement m = measure(taking(2e6, growing), taking(2e6), quick(1));
+  MeasureOptions options = quick(1);
+  options.seed = 8;
+  const Measurement m = measure(taking(2e6, growing), taking(2e6), options);
   ASSERT_EQ(m.blocks.size(), 1u);
-  // The run ahead of the second sample grows it, too.
-  EXPECT_DOUBLE_EQ(m.blocks[0].baseline_ns[1] - m.blocks[0].baseline_ns[0], 2e3);
-  EXPECT_EQ(m.blocks[0].optimized_ns[0], m.blocks[0].optimized_ns[1]);
+  EXPECT_GT(m.blocks[0].ns[0][1], m.blocks[0].ns[0][0]);
+  EXPECT_EQ(m.blocks[0].ns[1][0], m.blocks[0].ns[1][1]);
 }
 
 TEST_F(Measure, repeats_short_runs_until_a_sample_is_long_enough) {
-  const Measurement m = measure(taking(5e6), taking(1e3), quick(2));
-  EXPECT_EQ(m.repetitions[kBaseline], 1);
-  EXPECT_EQ(m.repetitions[kOptimized], 1000);
-  for (const Sample& sample : last_blocks(2)) {
-    EXPECT_EQ(sample.runs, sample.side == kBaseline ? 1 : 1000);
-  }
+  const Measurement m = measure(taking(5e6), taking(4e4), quick(2));
+  EXPECT_EQ(m.sides[0].repetitions, 1);
+  EXPECT_EQ(m.sides[1].repetitions, 25);
+  for (const Sample& sample : counted(2)) EXPECT_EQ(sample.runs(), sample.side == 0 ? 1u : 25u);
+}
+
+TEST_F(Measure, has_no_more_than_64_sets) {
+  const Measurement m = measure(taking(0.5), taking(1e6), quick(1));
+  EXPECT_EQ(m.sides[0].repetitions, 64);
+  EXPECT_EQ(m.sets, 64);
+}
+
+TEST_F(Measure, has_no_more_sets_than_fit_into_the_memory_that_the_bytes_come_from) {
+  Target target = twice_target(taking(1e4), taking(1e6));
+  target.pair.cuda->cost = [](const Knobs&) {
+    return Cost{.read_bytes = 1, .level = Cost::Level::cache};
+  };
+  backend_.limit = [](Cost::Level level) {
+    return std::int64_t{level == Cost::Level::cache ? 5 : 50} * 4000;
+  };
+  const Measurement m = measure(target, quick(2));
+  EXPECT_EQ(m.set_bytes, 4000);
+  EXPECT_EQ(m.sets, 5);
+  EXPECT_EQ(m.sides[0].repetitions, 5);
+  backend_.limit = [](Cost::Level) { return 10; };
+  EXPECT_EQ(measure(target, quick(2)).sets, 1) << "one at least";
 }
 
 TEST_F(Measure, is_not_misled_by_what_a_single_run_costs_to_start) {
-  backend_.overhead_ns = 9e3;
-  // Alone a run takes 10 us, which says 100; a hundred together take 109 us.
-  EXPECT_EQ(measure(taking(1e3), taking(1e6), quick(1)).repetitions[kBaseline], 918);
-}
-
-TEST_F(Measure, limits_the_repetitions) {
-  Target target = twice_target(taking(0.5), taking(1e6));
-  target.pair.knobs[0].cuda = 1;
-  EXPECT_EQ(measure(target, quick(1)).repetitions[kBaseline], 100000);
+  backend_.overhead_ns = 8e4;
+  MeasureOptions options = quick(1);
+  options.warmup_runs = 10;
+  // Alone a run takes 100 us, which says 10; of 64 together each takes 21.25 us.
+  EXPECT_EQ(measure(taking(2e4), taking(1e6), options).sides[0].repetitions, 48);
 }
 
 TEST_F(Measure, flushes_the_caches_before_each_cold_run) {
@@ -139,14 +187,14 @@ TEST_F(Measure, flushes_the_caches_before_each_cold_run) {
   const Measurement m = measure(taking(1e3), taking(1e3), options);
   ASSERT_TRUE(m.ok) << m.reason;
   EXPECT_TRUE(m.conditions.cold);
-  EXPECT_EQ(m.repetitions[kBaseline], 1);
-  EXPECT_EQ(static_cast<std::size_t>(backend_.flushes), backend_.samples.size());
-  for (const Sample& sample : backend_.samples) EXPECT_EQ(sample.runs, 1);
-}
-
-TEST_F(Measure, never_flushes_when_hot) {
-  measure(taking(1e6), taking(1e6), quick(3));
-  EXPECT_EQ(backend_.flushes, 0);
+  EXPECT_EQ(m.sides[0].repetitions, 1);
+  for (const Sample& sample : backend_.samples) {
+    EXPECT_TRUE(sample.cold);
+    EXPECT_EQ(sample.runs(), 1u);
+  }
+  backend_.samples.clear();
+  EXPECT_FALSE(measure(taking(1e6), taking(1e6), quick(3)).conditions.cold);
+  for (const Sample& sample : backend_.samples) EXPECT_FALSE(sample.cold);
 }
 
 TEST_F(Measure, resets_before_each_run_of_a_pair_that_consumes_its_state) {
@@ -157,8 +205,13 @@ TEST_F(Measure, resets_before_each_run_of_a_pair_that_consumes_its_state) {
     ready = false;
   };
   Target target = twice_target(taking(1e3, consume), taking(1e3, consume));
-  target.pair.reset = [&](const std::shared_ptr<const void>&) { ready = true; };
-  ASSERT_TRUE(measure(target, quick(3)).ok);
+  target.pair.reset = [&](const std::shared_ptr<const void>& p) {
+    EXPECT_EQ(static_cast<const TwiceParams*>(p.get())->out, nullptr);
+    ready = true;
+  };
+  const Measurement m = measure(target, quick(3));
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.sides[0].repetitions, 1);
   EXPECT_EQ(stale, 0);
   EXPECT_GT(fresh, 12);
 }
@@ -190,6 +243,19 @@ TEST_F(Measure, goes_on_while_the_interval_is_wide) {
   EXPECT_LT(some, 400u);
 }
 
+TEST_F(Measure, goes_on_while_the_interval_of_any_comparison_is_wide) {
+  Random random(3);
+  const auto noise = [&](const TwiceParams&) {
+    backend_.spend(2e3 * static_cast<double>(random.next_below(1000)));
+  };
+  MeasureOptions options = quick();
+  options.max_blocks = 40;
+  // The headline, from the first rung to the third, is as quiet as can be.
+  const Measurement m =
+      measure(twice_ladder({taking(4e6), taking(2e6, noise), taking(1e6), taking(1e6)}), options);
+  EXPECT_EQ(m.blocks.size(), 40u);
+}
+
 TEST_F(Measure, takes_three_blocks_though_the_budget_is_spent) {
   MeasureOptions options = quick();
   options.budget_s = 0;
@@ -206,132 +272,15 @@ TEST_F(Measure, warms_up_each_side_as_often_as_told) {
   MeasureOptions options = quick(1);
   options.warmup_runs = 7;
   measure(taking(2e6), taking(1e6), options);
-  EXPECT_EQ(backend_.samples.size(), 7u + 7u + 8u);
+  EXPECT_EQ(std::ranges::count(backend_.samples, false, &Sample::watched), 7 + 7);
   backend_.samples.clear();
-  options.warmup_runs = 0;
+  options.warmup_runs = 1;
+  options.warmup_s = 0.1;
+  // The clock of the warm-up starts over with each side.
+  int asked = 0;
+  backend_.on_agree = [&](double) { return 0.03 * (++asked % 5); };
   measure(taking(2e6), taking(1e6), options);
-  EXPECT_EQ(backend_.samples.size(), 3u + 3u + 8u) << "every set is met once before it counts";
-}
-
-TEST_F(Measure, refuses_a_wrong_side_before_anything_is_timed) {
-  const auto spoil = [](const TwiceParams& p) { p.out[0] += 1; };
-  const Measurement m = measure(taking(1e6), taking(1e6, spoil), quick(3));
-  EXPECT_FALSE(m.ok);
-  EXPECT_EQ(m.side, "optimized");
-  EXPECT_THAT(m.reason, StartsWith("optimized gave a wrong result: out[0]"));
-  EXPECT_THAT(m.reason, HasSubstr("(before timing)"));
-  EXPECT_TRUE(backend_.samples.empty());
-  EXPECT_TRUE(m.blocks.empty());
-  const Measurement other = measure(taking(1e6, spoil), taking(1e6), quick(3));
-  EXPECT_EQ(other.side, "baseline");
-}
-
-TEST_F(Measure, verifies_again_after_timing) {
-  int calls = 0;
-  const auto late = [&](const TwiceParams& p) {
-    p.out[0] += ++calls > 2 + 3 + 3 * 4 ? 1.0f : 0.0f;
-  };
-  const Measurement m = measure(taking(1e6), taking(1e6, late), quick(3));
-  EXPECT_FALSE(m.ok);
-  EXPECT_EQ(m.blocks.size(), 3u);
-  EXPECT_THAT(m.reason, HasSubstr("(after timing)"));
-}
-
-TEST_F(Measure, counts_its_checks_and_keeps_the_error_of_each_side) {
-  const auto round = [](const TwiceParams& p) { p.out[0] = std::nextafter(p.out[0], 10.0f); };
-  MeasureOptions options = quick(6);
-  options.checked_blocks = 2;
-  const Measurement m = measure(taking(1e6), taking(1e6, round), options);
-  ASSERT_TRUE(m.ok) << m.reason;
-  // Both sides on two seeds before and one after, and both in each checked block.
-  EXPECT_EQ(m.verification.checks, 2 * 2 + 2 * 2 + 2);
-  EXPECT_EQ(m.side_error[kBaseline], 0);
-  EXPECT_GT(m.side_error[kOptimized], 0);
-  EXPECT_EQ(m.verification.max_error, m.side_error[kOptimized]);
-  EXPECT_EQ(m.verification.bound, Rounding{.length = 1}.bound());
-}
-
-/// Gives the right answer while it is verified, and from then on something else.
-struct Cheat {
-  int honest_calls = 2 + 3;  // two seeds before timing, a warm-up on each set
-  int calls = 0;
-  bool cheating() { return ++calls > honest_calls; }
-};
-
-TEST_F(Measure, catches_a_side_that_does_nothing_once_it_is_timed) {
-  Cheat cheat;
-  const TwiceFactory lazy = [&](const TwiceParams& p) {
-    return Side([this, &cheat, p] {
-      if (!cheat.cheating()) twice(p);
-      backend_.spend(1e6);
-    });
-  };
-  MeasureOptions options = quick(8);
-  options.checked_blocks = 1;
-  const Measurement m = measure(taking(1e6), lazy, options);
-  EXPECT_FALSE(m.ok);
-  EXPECT_EQ(m.side, "optimized");
-  EXPECT_THAT(m.reason, HasSubstr("unwritten"));
-  EXPECT_THAT(m.reason, HasSubstr("(output of a timed sample)"));
-}
-
-TEST_F(Measure, catches_a_side_that_replays_its_answer_to_old_inputs) {
-  Cheat cheat;
-  std::map<float*, std::vector<float>> kept;  // by set
-  const TwiceFactory replaying = [&](const TwiceParams& p) {
-    return Side([this, &cheat, &kept, p] {
-      backend_.spend(1e6);
-      std::vector<float>& answer = kept[p.out];
-      if (!cheat.cheating() || answer.empty()) {
-        twice(p);
-        answer.assign(p.out, p.out + p.n);
-      }
-      std::copy(answer.begin(), answer.end(), p.out);
-    });
-  };
-  MeasureOptions options = quick(8);
-  options.checked_blocks = 1;
-  const Measurement m = measure(taking(1e6), replaying, options);
-  EXPECT_FALSE(m.ok);
-  EXPECT_THAT(m.reason, HasSubstr("(output of a timed sample)"));
-}
-
-TEST_F(Measure, counts_a_checked_block_like_any_other) {
-  MeasureOptions options = quick(5);
-  options.checked_blocks = 5;
-  const Measurement m = measure(taking(2e6), taking(1e6), options);
-  ASSERT_TRUE(m.ok) << m.reason;
-  ASSERT_EQ(m.blocks.size(), 5u);
-  for (const Block& block : m.blocks) EXPECT_DOUBLE_EQ(block.ratio(), 2);
-}
-
-TEST_F(Measure, checks_timed_outputs_of_a_side_so_slow_that_only_the_first_blocks_are_run) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    MeasureOptions options = quick();
-    options.budget_s = 0;
-    options.checked_blocks = 2;
-    options.seed = seed;
-    const Measurement m = measure(taking(2e6), taking(1e6), options);
-    ASSERT_TRUE(m.ok) << m.reason;
-    EXPECT_GE(m.verification.checks, 6) << "four fresh ones and a block's two";
-  }
-}
-
-TEST_F(Measure, chooses_the_checked_blocks_by_the_seed) {
-  std::set<std::size_t> chosen;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    backend_.samples.clear();
-    MeasureOptions options = quick(3);
-    options.checked_blocks = 1;
-    options.seed = seed;
-    measure(taking(2e6), taking(1e6), options);
-    // A checked block stays on one set.
-    const auto samples = last_blocks(3);
-    for (std::size_t block = 0; block < 3; ++block) {
-      if (samples[4 * block].params == samples[4 * block + 3].params) chosen.insert(block);
-    }
-  }
-  EXPECT_EQ(chosen, (std::set<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(std::ranges::count(backend_.samples, false, &Sample::watched), 5 + 5);
 }
 
 TEST_F(Measure, drops_blocks_slowed_by_heat_whole_and_counts_them) {
@@ -349,8 +298,9 @@ TEST_F(Measure, drops_blocks_slowed_by_heat_whole_and_counts_them) {
   ASSERT_TRUE(m.ok) << m.reason;
   EXPECT_EQ(m.conditions.dropped_blocks, 2);
   EXPECT_EQ(m.conditions.blocks, 4);
+  EXPECT_EQ(m.conditions.sm_clock_mhz_min, 900);
   ASSERT_EQ(m.blocks.size(), 4u);
-  for (const Block& kept : m.blocks) EXPECT_DOUBLE_EQ(kept.ratio(), 2);
+  for (const stats::Block& kept : m.blocks) EXPECT_DOUBLE_EQ(kept.ratio(0, 1), 2);
 }
 
 TEST_F(Measure, replaces_dropped_blocks_before_it_stops) {
@@ -366,88 +316,7 @@ TEST_F(Measure, says_so_when_heat_left_nothing) {
   const Measurement m = measure(taking(2e6), taking(1e6), quick(6));
   EXPECT_FALSE(m.ok);
   EXPECT_THAT(m.reason, StartsWith("all 6 blocks were dropped"));
-}
-
-TEST_F(Measure, records_the_extremes_of_clock_power_and_temperature) {
-  int reads = 0;
-  backend_.read_sensors = [&] {
-    ++reads;
-    return GpuState{.sm_clock_mhz = reads == 2 ? 1500.0 : 1980.0,
-                    .power_w = 300.0 + reads,
-                    .temperature_c = reads == 1 ? 70.0 : 60.0,
-                    .throttle_reasons = reads == 3 ? std::vector<std::string>{"power cap"}
-                                                   : std::vector<std::string>{"power cap", "sync"}};
-  };
-  const Conditions c = measure(taking(2e6), taking(1e6), quick(4)).conditions;
-  EXPECT_EQ(c.sm_clock_mhz_min, 1500);
-  EXPECT_EQ(c.sm_clock_mhz_max, 1980);
-  EXPECT_EQ(c.power_w_max, 304);
-  EXPECT_EQ(c.temperature_c_max, 70);
-  EXPECT_EQ(c.throttle_reasons, (std::vector<std::string>{"power cap", "sync"}));
-}
-
-TEST_F(Measure, refuses_work_that_escapes_its_stream) {
-  const auto escape = [&](const TwiceParams&) { backend_.spend_elsewhere(4e6); };
-  const Measurement m = measure(taking(5e6), taking(1e6, escape), quick(8));
-  EXPECT_FALSE(m.ok);
-  EXPECT_EQ(m.side, "optimized");
-  EXPECT_EQ(m.reason,
-            "optimized does work outside of its stream: events saw 1.00 ms, but the device was "
-            "busy for 5.00 ms");
-}
-
-TEST_F(Measure, allows_what_launching_costs_and_a_stray_interruption) {
-  const auto launch = [&](const TwiceParams&) { backend_.spend_elsewhere(500e3); };
-  EXPECT_TRUE(measure(taking(1e6, launch), taking(1e6, launch), quick(8)).ok);
-  int samples = 0;
-  const auto interrupted = [&](const TwiceParams&) {
-    if (++samples == 5 || samples == 8) backend_.spend_elsewhere(50e6);
-  };
-  EXPECT_TRUE(measure(taking(1e6, interrupted), taking(1e6), quick(8)).ok);
-}
-
-TEST_F(Measure, does_not_look_for_escaped_work_on_a_cpu_or_after_a_flush) {
-  const auto escape = [&](const TwiceParams&) { backend_.spend_elsewhere(50e6); };
-  MeasureOptions cold = quick(5);
-  cold.cold = true;
-  EXPECT_TRUE(measure(taking(1e6, escape), taking(1e6), cold).ok);
-  FakeBackend cpu(BackendKind::cpu);
-  const Target target = twice_target(
-      [&](const TwiceParams& p) {
-        return Side([&, p] {
-          twice(p);
-          cpu.spend(1e6);
-          cpu.spend_elsewhere(50e6);
-        });
-      },
-      taking(1e6));
-  const Knobs knobs = Knobs::defaults(target.pair.knobs, BackendKind::cpu);
-  EXPECT_TRUE(measure_pair(target, knobs, cpu, quick(5), {}).ok);
-}
-
-TEST_F(Measure, enters_and_leaves_a_side_around_each_of_its_samples) {
-  const char* inside = "nobody";
-  bool mixed = false;
-  const auto stateful = [&](const char* name) -> TwiceFactory {
-    return [this, &inside, &mixed, name](const TwiceParams& p) {
-      Side side([this, &inside, &mixed, name, p] {
-        mixed = mixed || inside != name;
-        twice(p);
-        backend_.spend(1e6);
-      });
-      side.enter = [&inside, &mixed, name] {
-        mixed = mixed || std::string_view(inside) != "nobody";
-        inside = name;
-      };
-      side.leave = [&inside] { inside = "nobody"; };
-      return side;
-    };
-  };
-  MeasureOptions options = quick(4);
-  options.checked_blocks = 1;
-  ASSERT_TRUE(measure(stateful("baseline"), stateful("optimized"), options).ok);
-  EXPECT_FALSE(mixed);
-  EXPECT_STREQ(inside, "nobody");
+  EXPECT_EQ(m.side, "") << "no side is at fault";
 }
 
 TEST_F(Measure, reports_facts_and_progress) {
@@ -466,10 +335,114 @@ TEST_F(Measure, reports_facts_and_progress) {
         phases.insert(p.phase);
         ratio = std::max(ratio, p.ratio);
       });
-  EXPECT_EQ(m.facts[kOptimized].at("registers"), 32);
-  EXPECT_TRUE(m.facts[kBaseline].empty());
+  EXPECT_EQ(m.sides[1].facts.at("registers"), 32);
+  EXPECT_TRUE(m.sides[0].facts.empty());
   EXPECT_EQ(phases, (std::set<std::string>{"verify", "calibrate", "measure", "verify again"}));
   EXPECT_DOUBLE_EQ(ratio, 3);
+}
+
+TEST_F(Measure, tells_the_ratio_of_the_headline_while_it_runs) {
+  double ratio = 0;
+  measure(twice_ladder({taking(8e6), taking(4e6), taking(2e6), taking(1e6)}), quick(),
+          [&](const MeasureProgress& p) { ratio = p.ratio; });
+  EXPECT_DOUBLE_EQ(ratio, 4);
+}
+
+TEST_F(Measure, reads_outcomes_once_after_the_samples_and_averages_over_the_sets) {
+  // A side that ran on a set says how often; on the others it says nothing.
+  int reads = 0, factories = 0;
+  std::vector<double> told;
+  const TwiceFactory counting = [&](const TwiceParams& p) {
+    const auto runs = std::make_shared<int>(0);
+    const double value = ++factories;
+    Side side([this, p, runs] {
+      twice(p);
+      backend_.spend(1e6);
+      ++*runs;
+    });
+    side.outcomes = [&reads, &told, runs, value]() -> std::map<std::string, double> {
+      ++reads;
+      if (*runs == 0) return {};
+      told.push_back(value);
+      return {{"hit_rate", value}};
+    };
+    return side;
+  };
+  // 25 sets for the other side; two blocks of this one meet a few of them.
+  const Measurement m = measure(counting, taking(4e4), quick(2));
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.sets, 25);
+  EXPECT_EQ(reads, 25);
+  ASSERT_GT(told.size(), 1u);
+  ASSERT_LT(told.size(), 25u);
+  const double mean =
+      std::accumulate(told.begin(), told.end(), 0.0) / static_cast<double>(told.size());
+  EXPECT_NEAR(m.sides[0].outcomes.at("hit_rate"), mean, 1e-9);
+  EXPECT_TRUE(m.sides[1].outcomes.empty());
+}
+
+TEST_F(Measure, keeps_outcomes_that_the_first_set_alone_has) {
+  int factories = 0;
+  const TwiceFactory first_only = [&](const TwiceParams& p) {
+    Side side = taking(1e6)(p);
+    const bool first = ++factories == 1;
+    side.outcomes = [first] {
+      return first ? std::map<std::string, double>{{"bytes", 7}} : std::map<std::string, double>{};
+    };
+    return side;
+  };
+  EXPECT_EQ(measure(first_only, taking(1e5), quick(2)).sides[0].outcomes.at("bytes"), 7);
+}
+
+TEST_F(Measure, collects_what_sides_observed_on_all_sets_up_to_a_limit) {
+  const auto observing = [&](std::size_t values) -> TwiceFactory {
+    return [this, values](const TwiceParams& p) {
+      Side side = taking(1e6)(p);
+      side.distributions = [values]() -> std::map<std::string, std::vector<float>> {
+        return {{"latency_s", std::vector<float>(values, 0.25f)}};
+      };
+      return side;
+    };
+  };
+  const Measurement m =
+      measure(twice_ladder({observing(10), observing(30'000), taking(1e6), taking(1e5)}), quick(2));
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.sets, 10);
+  EXPECT_EQ(m.sides[0].distributions.at("latency_s"), std::vector<float>(100, 0.25f));
+  EXPECT_EQ(m.sides[1].distributions.at("latency_s").size(), 100'000u);
+  EXPECT_TRUE(m.sides[2].distributions.empty());
+}
+
+TEST_F(Measure, decides_alike_on_every_rank_whatever_its_own_clock_says) {
+  // Rank 0 notes what it says; rank 1, whose clock differs, hears it.
+  std::vector<double> said;
+  double clock = 0;
+  backend_.on_agree = [&](double) {
+    clock += 3e-4;
+    said.push_back(std::fmod(clock, 0.01));
+    return said.back();
+  };
+  MeasureOptions options = quick(20);
+  ASSERT_TRUE(measure(taking(1e6), taking(5e5), options).ok);
+  const auto plain = [&] {
+    std::vector<std::pair<std::size_t, std::size_t>> list;
+    for (const Sample& sample : backend_.samples) list.push_back({sample.side, sample.runs()});
+    return list;
+  };
+  const auto on_rank_0 = plain();
+  backend_.samples.clear();
+  std::size_t heard = 0;
+  backend_.on_agree = [&](double) { return said.at(heard++); };
+  ASSERT_TRUE(measure(taking(1e6), taking(5e5), options).ok);
+  EXPECT_EQ(plain(), on_rank_0);
+  EXPECT_EQ(heard, said.size());
+}
+
+TEST_F(Measure, ends_when_another_rank_found_something) {
+  backend_.on_all_agree = [](bool) { return false; };
+  const Measurement m = measure(taking(1e6), taking(1e6), quick(3));
+  EXPECT_FALSE(m.ok);
+  EXPECT_EQ(m.reason, "baseline failed on another rank (before timing)");
 }
 
 TEST_F(Measure, gives_all_memory_back) {

@@ -48,15 +48,20 @@ SideResult side_result(const SideSource& source, std::size_t side,
 
 using Numbers = std::map<std::string, double>;
 
+/// A process that measured: one that found the GPU too hot read no outcomes.
+const Measurement& measured_process(const Evidence& evidence) {
+  return *std::ranges::find_if(evidence.processes, &Measurement::ok);
+}
+
 /// Where the witness's numbers are, by side; an empty string or why there are none.
 std::string find_numbers(const Witness& witness, const Evidence& evidence, std::size_t side,
                          const Numbers*& numbers) {
   switch (witness.source) {
     case Witness::Source::fact:
-      numbers = &evidence.processes.front().sides[side].facts;
+      numbers = &measured_process(evidence).sides[side].facts;
       return "";
     case Witness::Source::outcome:
-      numbers = &evidence.processes.front().sides[side].outcomes;
+      numbers = &measured_process(evidence).sides[side].outcomes;
       return "";
     case Witness::Source::counter:
       if (!evidence.profile) return "run with --profile minimal";
@@ -173,7 +178,7 @@ void demand_witness(Result& result, const Evidence& evidence) {
 
 /// A CPU side that uses the pool says so by the fact "threads".
 Threads threads_of(const Evidence& evidence, std::size_t side) {
-  const auto& facts = evidence.processes.front().sides[side].facts;
+  const auto& facts = measured_process(evidence).sides[side].facts;
   const auto threads = facts.find("threads");
   return threads != facts.end() && threads->second > 1 ? Threads::all : Threads::one;
 }
@@ -184,6 +189,7 @@ bool refuse(Result& result, const std::string& reason) {
   result.sides.clear();
   result.comparisons.clear();
   result.metrics.clear();
+  result.counters.clear();
   return false;
 }
 
@@ -195,7 +201,7 @@ bool place_sides(Result& result, const Cost& cost, const Evidence& evidence) {
     result.sides[side].ceiling_percent = point.percent;
     result.bound_by = point.bound_by;
     result.intensity = point.intensity;
-    const Measurement& process = evidence.processes.front();
+    const Measurement& process = measured_process(evidence);
     if (const auto why = above_ceiling(cost, result.sides[side].ns.value, process,
                                        process.sides[side].repetitions, *evidence.ceilings)) {
       return refuse(result, result.sides[side].name + " " + *why);

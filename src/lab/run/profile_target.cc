@@ -24,14 +24,15 @@ std::vector<std::string> wanted_metrics(const Target& target, BackendKind backen
 
 }  // namespace
 
-ProfileOutcome profile_target(const Target& target, const Knobs& knobs, Backend& backend,
-                              ProfileLevel level, std::uint64_t seed) {
+ProfileOutcome profile_target(const ProfileJob& job) {
+  const auto profiler = make_profiler(job.backend.kind());
+  if (!profiler) return {.why_not = profiler.error().message};
+  return profile_target(job, **profiler);
+}
+
+ProfileOutcome profile_target(const ProfileJob& job, Profiler& profiler) {
+  const auto& [target, knobs, backend, level, seed] = job;
   ProfileOutcome outcome;
-  auto profiler = make_profiler(backend.kind());
-  if (!profiler) {
-    outcome.why_not = profiler.error().message;
-    return outcome;
-  }
   const auto metrics = wanted_metrics(target, backend.kind(), level);
   // Bytes that must come from memory are counted as such only when the caches are empty.
   const bool flushed = target.facts(backend.kind()).cost(knobs).level == Cost::Level::dram;
@@ -48,7 +49,7 @@ ProfileOutcome profile_target(const Target& target, const Knobs& knobs, Backend&
     if (!judged(verifier.run(set, side, index, random.next()))) return outcome;
     if (side.enter) side.enter();
     set.renew(random.next());
-    auto counters = (*profiler)->collect(
+    auto counters = profiler.collect(
         metrics,
         [&] {
           side.run();
@@ -72,8 +73,8 @@ ProfileOutcome profile_target(const Target& target, const Knobs& knobs, Backend&
   return outcome;
 }
 
-std::string write_trace(const Target& target, const Knobs& knobs, Backend& backend,
-                        std::uint64_t seed, const std::string& path) {
+std::string write_trace(const ProfileJob& job, const std::string& path) {
+  const auto& [target, knobs, backend, level, seed] = job;
   BufferSet set(target, knobs, backend);
   std::vector<Side> sides;
   for (std::size_t side = 0; side < target.sides(backend.kind()).size(); ++side) {

@@ -21,11 +21,19 @@ struct ProfileOutcome {
   std::string trace_error;
 };
 
-ProfileOutcome profile_target(const Target& target, const Knobs& knobs, Backend& backend,
-                              ProfileLevel level, std::uint64_t seed);
+struct ProfileJob {
+  const Target& target;
+  const Knobs& knobs;
+  Backend& backend;
+  ProfileLevel level = ProfileLevel::minimal;
+  std::uint64_t seed = 1;
+};
+
+/// By the profiler that the machine has for the backend.
+ProfileOutcome profile_target(const ProfileJob& job);
+ProfileOutcome profile_target(const ProfileJob& job, Profiler& profiler);
 
 /// Three runs of each side as a trace for Chrome or Perfetto; an empty string or what failed.
-std::string write_trace(const Target& target, const Knobs& knobs, Backend& backend,
-                        std::uint64_t seed, const std::string& path);
+std::string write_trace(const ProfileJob& job, const std::string& path);
 
 }  // namespace gauntlet::lab::inline run

@@ -259,10 +259,14 @@ void Runner::profile(const PlanItem& item, Evidence& evidence, const std::string
   const Reply reply = ask(request, log_name, {}, 0);
   const Expected<ProfileOutcome> outcome =
       reply.answer ? read_answer(*reply.answer, profile_outcome_from_json) : Error{reply.reason};
-  evidence.profile =
-      outcome
-          ? *outcome
-          : ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
+  if (outcome) {
+    evidence.profile = *outcome;
+  } else if (reply.status == Status::wrong) {
+    evidence.profile = ProfileOutcome{.wrong = reply.reason};
+  } else {
+    evidence.profile =
+        ProfileOutcome{.why_not = "the profiling process failed: " + outcome.error().message};
+  }
 }
 
 Runner::Reply Runner::measure(const PlanItem& item, Evidence& evidence, const std::string& log_name,

@@ -107,12 +107,14 @@ Expected<ProfileOutcome> profile(const Job& job) {
   }
   auto backend = make_backend(job.request.backend);
   if (!backend) return backend.error();
-  const std::uint64_t seed = job.request.options.seed;
-  ProfileOutcome outcome =
-      profile_target(job.target, job.knobs, **backend, job.request.profile, seed);
+  const ProfileJob profiled{.target = job.target,
+                            .knobs = job.knobs,
+                            .backend = **backend,
+                            .level = job.request.profile,
+                            .seed = job.request.options.seed};
+  ProfileOutcome outcome = profile_target(profiled);
   if (!job.request.trace_path.empty()) {
-    outcome.trace_error =
-        write_trace(job.target, job.knobs, **backend, seed, job.request.trace_path);
+    outcome.trace_error = write_trace(profiled, job.request.trace_path);
   }
   return outcome;
 }

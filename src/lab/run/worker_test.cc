@@ -1,9 +1,17 @@
 #include "lab/run/worker.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/fake_tree.h"
+#include "core/files.h"
+#include "core/process.h"
+#include "lab/measure/fake_backend.h"
 
 namespace gauntlet::lab::inline run {
 namespace {
@@ -26,10 +34,12 @@ TEST(WorkerRequest, survives_the_way_to_the_worker) {
                                        .warmup_s = 0.25,
                                        .warmup_runs = 4,
                                        .cold = true,
-                                       .checked_blocks = 3,
+                                       .least_checks = 7,
+                                       .least_traps = 6,
                                        .seed = 0xFFFFFFFFFFFFFFFFu},
                            .profile = ProfileLevel::deep_dive,
-                           .trace_path = "a/b.json"};
+                           .trace_path = "a/b.json",
+                           .token = "0123abcd"};
   const WorkerRequest got = worker_request_from_json(piped(to_json(sent)));
   EXPECT_EQ(got.task, sent.task);
   EXPECT_EQ(got.target, sent.target);
@@ -37,6 +47,7 @@ TEST(WorkerRequest, survives_the_way_to_the_worker) {
   EXPECT_EQ(got.knobs, sent.knobs);
   EXPECT_EQ(got.profile, sent.profile);
   EXPECT_EQ(got.trace_path, sent.trace_path);
+  EXPECT_EQ(got.token, sent.token);
   const MeasureOptions &a = got.options, &b = sent.options;
   EXPECT_EQ(a.budget_s, b.budget_s);
   EXPECT_EQ(a.half_width, b.half_width);
@@ -46,7 +57,8 @@ TEST(WorkerRequest, survives_the_way_to_the_worker) {
   EXPECT_EQ(a.warmup_s, b.warmup_s);
   EXPECT_EQ(a.warmup_runs, b.warmup_runs);
   EXPECT_EQ(a.cold, b.cold);
-  EXPECT_EQ(a.checked_blocks, b.checked_blocks);
+  EXPECT_EQ(a.least_checks, b.least_checks);
+  EXPECT_EQ(a.least_traps, b.least_traps);
   EXPECT_EQ(a.seed, b.seed);
 }
 
@@ -55,15 +67,22 @@ Measurement full_measurement() {
   m.ok = false;
   m.reason = "optimized wrong result";
   m.side = "optimized";
-  m.blocks = {{.baseline_ns = {1, 2}, .optimized_ns = {3, 4.5}},
-              {.baseline_ns = {5, 6}, .optimized_ns = {7, 8}}};
-  m.repetitions[0] = 10;
-  m.repetitions[1] = 20;
-  m.verification = {.max_error = 1e-7, .bound = 1e-5, .checks = 12, .checked_percent = 50};
-  m.side_error[0] = 1e-8;
-  m.side_error[1] = 1e-7;
-  m.facts[0] = {{"launches", 3}};
-  m.facts[1] = {{"launches", 1}, {"registers", 32}};
+  m.blocks = {{.ns = {{1, 2}, {3, 4.5}, {9, 10}}}, {.ns = {{5, 6}, {7, 8}, {11, 12}}}};
+  m.sides = {{.repetitions = 10, .error = 1e-8, .facts = {{"launches", 3}}},
+             {.repetitions = 20,
+              .error = 1e-7,
+              .facts = {{"launches", 1}, {"registers", 32}},
+              .outcomes = {{"hit_rate", 0.5}},
+              .distributions = {{"latency_s", {0.25f, 0.5f}}}},
+             {.repetitions = 64}};
+  m.verification = {.max_error = 1e-7,
+                    .bound = 1e-5,
+                    .checks = 12,
+                    .timed_checks = 9,
+                    .recomputed_percent = 50,
+                    .seen_percent = 99};
+  m.set_bytes = std::int64_t{1} << 33;
+  m.sets = 64;
   m.conditions = {.blocks = 2,
                   .dropped_blocks = 1,
                   .sm_clock_mhz_min = 1500,
@@ -82,21 +101,23 @@ TEST(Measurement, survives_the_way_back) {
   EXPECT_EQ(got.reason, sent.reason);
   EXPECT_EQ(got.side, sent.side);
   ASSERT_EQ(got.blocks.size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) {
-    for (int half : {0, 1}) {
-      EXPECT_EQ(got.blocks[i].baseline_ns[half], sent.blocks[i].baseline_ns[half]);
-      EXPECT_EQ(got.blocks[i].optimized_ns[half], sent.blocks[i].optimized_ns[half]);
-    }
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(got.blocks[i].ns, sent.blocks[i].ns);
+  ASSERT_EQ(got.sides.size(), 3u);
+  for (std::size_t side = 0; side < 3; ++side) {
+    EXPECT_EQ(got.sides[side].repetitions, sent.sides[side].repetitions);
+    EXPECT_EQ(got.sides[side].error, sent.sides[side].error);
+    EXPECT_EQ(got.sides[side].facts, sent.sides[side].facts);
+    EXPECT_EQ(got.sides[side].outcomes, sent.sides[side].outcomes);
+    EXPECT_EQ(got.sides[side].distributions, sent.sides[side].distributions);
   }
-  for (int side : {0, 1}) {
-    EXPECT_EQ(got.repetitions[side], sent.repetitions[side]);
-    EXPECT_EQ(got.side_error[side], sent.side_error[side]);
-    EXPECT_EQ(got.facts[side], sent.facts[side]);
-  }
+  EXPECT_EQ(got.set_bytes, sent.set_bytes);
+  EXPECT_EQ(got.sets, sent.sets);
   EXPECT_EQ(got.verification.max_error, sent.verification.max_error);
   EXPECT_EQ(got.verification.bound, sent.verification.bound);
   EXPECT_EQ(got.verification.checks, sent.verification.checks);
-  EXPECT_EQ(got.verification.checked_percent, sent.verification.checked_percent);
+  EXPECT_EQ(got.verification.timed_checks, sent.verification.timed_checks);
+  EXPECT_EQ(got.verification.recomputed_percent, sent.verification.recomputed_percent);
+  EXPECT_EQ(got.verification.seen_percent, sent.verification.seen_percent);
   EXPECT_EQ(got.conditions.blocks, sent.conditions.blocks);
   EXPECT_EQ(got.conditions.dropped_blocks, sent.conditions.dropped_blocks);
   EXPECT_EQ(got.conditions.sm_clock_mhz_min, sent.conditions.sm_clock_mhz_min);
@@ -110,40 +131,91 @@ TEST(Measurement, survives_the_way_back) {
 TEST(Measurement, keeps_an_infinite_error_infinite) {
   Measurement sent = full_measurement();
   sent.verification.max_error = INFINITY;
-  sent.side_error[1] = INFINITY;
+  sent.sides[1].error = INFINITY;
   const Measurement got = measurement_from_json(piped(to_json(sent)));
   EXPECT_EQ(got.verification.max_error, INFINITY);
-  EXPECT_EQ(got.side_error[1], INFINITY);
-  EXPECT_EQ(got.side_error[0], 1e-8);
+  EXPECT_EQ(got.sides[1].error, INFINITY);
+  EXPECT_EQ(got.sides[0].error, 1e-8);
 }
 
-TEST(Measurement, leaves_out_a_fact_that_is_not_a_number) {
+TEST(Measurement, leaves_out_what_is_not_a_number) {
   Measurement sent = full_measurement();
-  sent.facts[1]["hit_rate"] = NAN;
+  sent.sides[1].facts["waves"] = NAN;
+  sent.sides[1].outcomes["overlap"] = INFINITY;
+  sent.sides[1].distributions["latency_s"].push_back(NAN);
   const Measurement got = measurement_from_json(piped(to_json(sent)));
-  EXPECT_FALSE(got.facts[1].contains("hit_rate"));
-  EXPECT_EQ(got.facts[1].at("registers"), 32);
+  EXPECT_EQ(got.sides[1].facts, full_measurement().sides[1].facts);
+  EXPECT_EQ(got.sides[1].outcomes, full_measurement().sides[1].outcomes);
+  EXPECT_EQ(got.sides[1].distributions, full_measurement().sides[1].distributions);
 }
 
-TEST(ProfileOutcome, is_read_from_what_a_profiling_worker_sends) {
-  const ProfileOutcome outcome = profile_outcome_from_json(
-      json::parse(R"({"type": "profile", "baseline": {"sectors": 32}, "optimized": {"sectors": 4},
-                      "baseline_facts": {"launches": 2}, "optimized_facts": {},
-                      "why_not": "no permission", "trace_error": "disk full"})"));
-  EXPECT_EQ(outcome.counters[kBaseline].at("sectors"), 32);
-  EXPECT_EQ(outcome.counters[kOptimized].at("sectors"), 4);
-  EXPECT_EQ(outcome.facts[kBaseline].at("launches"), 2);
-  EXPECT_EQ(outcome.why_not, "no permission");
-  EXPECT_EQ(outcome.trace_error, "disk full");
+TEST(ProfileOutcome, survives_the_way_back_without_what_is_not_a_number) {
+  const ProfileOutcome sent{.sides = {{{{"sectors", 32}}}, {{{"sectors", 4}, {"rate", NAN}}}, {}},
+                            .why_not = "no permission",
+                            .wrong = "optimized gave a wrong result",
+                            .trace_error = "disk full"};
+  const ProfileOutcome got = profile_outcome_from_json(piped(to_json(sent)));
+  ASSERT_EQ(got.sides.size(), 3u);
+  EXPECT_EQ(got.sides[0].counters, (std::map<std::string, double>{{"sectors", 32}}));
+  EXPECT_EQ(got.sides[1].counters, (std::map<std::string, double>{{"sectors", 4}}));
+  EXPECT_TRUE(got.sides[2].counters.empty());
+  EXPECT_EQ(got.why_not, sent.why_not);
+  EXPECT_EQ(got.wrong, sent.wrong);
+  EXPECT_EQ(got.trace_error, sent.trace_error);
 }
 
-TEST(ProfileOutcome, leaves_out_a_counter_that_is_not_a_number) {
-  const ProfileOutcome outcome = profile_outcome_from_json(
-      json::parse(R"({"baseline": {"rate": null, "sectors": 1}, "optimized": {},
-                      "baseline_facts": {}, "optimized_facts": {}, "why_not": "",
-                      "trace_error": ""})"));
-  EXPECT_FALSE(outcome.counters[kBaseline].contains("rate"));
-  EXPECT_EQ(outcome.counters[kBaseline].at("sectors"), 1);
+/// What a worker says on the pipe, run in this process.
+class WorkerMain : public testing::Test {
+ protected:
+  /// The messages, and the exit code as the last element.
+  std::vector<json> messages(const WorkerRequest& request) {
+    const FakeTree folder;
+    const std::string path = (folder.root() / "messages").string();
+    const int kept = dup(kMessageFd);
+    const int file = open(path.c_str(), O_CREAT | O_WRONLY, 0600);
+    dup2(file, kMessageFd);
+    if (file != kMessageFd) close(file);
+    request_ = to_json(request).dump();
+    const Catalog catalog({twice_target()}, {});
+    const int code = worker_main(catalog, request_.data());
+    if (kept >= 0) {
+      dup2(kept, kMessageFd);
+      close(kept);
+    }
+    std::vector<json> all;
+    std::istringstream lines(*read_file(path));
+    for (std::string line; std::getline(lines, line);) all.push_back(json::parse(line));
+    all.push_back(code);
+    return all;
+  }
+  std::string request_;
+};
+
+TEST_F(WorkerMain, signs_every_message_and_wipes_the_token_from_its_request) {
+  const auto all = messages({.target = "ch07:twice",
+                             .options = {.fixed_blocks = 3, .warmup_s = 0},
+                             .token = "0123456789abcdef"});
+  EXPECT_EQ(all.back(), 0);
+  ASSERT_GE(all.size(), 3u);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    EXPECT_EQ(all[i].at("token"), "0123456789abcdef");
+  }
+  EXPECT_EQ(all[0].at("type"), "progress");
+  const json& last = all[all.size() - 2];
+  ASSERT_EQ(last.at("type"), "measurement");
+  const Measurement m = measurement_from_json(last);
+  EXPECT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.blocks.size(), 3u);
+  EXPECT_EQ(request_.find_first_not_of(' '), std::string::npos);
+}
+
+TEST_F(WorkerMain, says_what_it_cannot_do) {
+  const auto all = messages({.target = "ch07:thrice", .token = "ab"});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].at("type"), "error");
+  EXPECT_EQ(all[0].at("reason"), "worker knows no target ch07:thrice");
+  EXPECT_EQ(all[0].at("token"), "ab");
+  EXPECT_EQ(all[1], 1);
 }
 
 }  // namespace

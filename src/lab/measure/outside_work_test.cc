@@ -1,0 +1,101 @@
+#include "lab/measure/outside_work.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gauntlet::lab::inline measure {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr double kSampleNs = 1e6;
+
+Timing after(double ns) { return {.ns = kSampleNs, .after_ns = ns}; }
+Timing before(double ns) { return {.ns = kSampleNs, .before_ns = ns}; }
+
+/// What is found of a side after so many samples of one kind and others without anything.
+std::optional<std::string> found(BackendKind backend, const Timing& timing, int strikes,
+                                 int quiet = 0) {
+  OutsideWork outside(backend, 2);
+  for (int i = 0; i < quiet; ++i) outside.see(1, {.ns = kSampleNs});
+  for (int i = 0; i < strikes; ++i) outside.see(1, timing);
+  EXPECT_FALSE(outside.found(0)) << "nothing is known of the other side";
+  return outside.found(1);
+}
+
+TEST(OutsideWork, finds_nothing_where_nothing_was) {
+  for (const BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
+    EXPECT_FALSE(found(backend, {.ns = kSampleNs}, 100));
+    EXPECT_FALSE(OutsideWork(backend, 1).found(0));
+  }
+}
+
+TEST(OutsideWork, allows_a_gpu_its_latency_and_a_share_of_the_sample) {
+  // 25 us and a hundredth of the sample.
+  EXPECT_FALSE(found(BackendKind::cuda, after(34.9e3), 100));
+  EXPECT_TRUE(found(BackendKind::cuda, after(35.1e3), 100));
+  EXPECT_FALSE(found(BackendKind::cuda, before(34.9e3), 100));
+  EXPECT_TRUE(found(BackendKind::cuda, before(35.1e3), 100));
+}
+
+TEST(OutsideWork, allows_a_cpu_five_microseconds) {
+  for (const BackendKind backend : {BackendKind::cpu, BackendKind::ranks}) {
+    EXPECT_FALSE(found(backend, after(4.9e3), 100));
+    EXPECT_TRUE(found(backend, after(5.1e3), 100));
+    EXPECT_TRUE(found(backend, before(5.1e3), 100));
+  }
+}
+
+TEST(OutsideWork, excuses_two_disturbances_and_no_third) {
+  for (const BackendKind backend : {BackendKind::cpu, BackendKind::cuda}) {
+    EXPECT_FALSE(found(backend, after(1e6), 2));
+    EXPECT_TRUE(found(backend, after(1e6), 3));
+    EXPECT_FALSE(found(backend, before(1e6), 2));
+    EXPECT_TRUE(found(backend, before(1e6), 3));
+  }
+}
+
+TEST(OutsideWork, excuses_what_happens_in_less_than_a_twentieth_of_the_samples) {
+  EXPECT_FALSE(found(BackendKind::cuda, after(1e6), 4, 96));
+  EXPECT_TRUE(found(BackendKind::cuda, after(1e6), 5, 95));
+}
+
+TEST(OutsideWork, counts_before_and_after_apart) {
+  OutsideWork outside(BackendKind::cpu, 1);
+  for (int i = 0; i < 2; ++i) {
+    outside.see(0, before(1e6));
+    outside.see(0, after(1e6));
+  }
+  EXPECT_FALSE(outside.found(0));
+}
+
+TEST(OutsideWork, needs_one_sample_to_see_a_process_that_was_left) {
+  EXPECT_THAT(*found(BackendKind::cpu, {.ns = kSampleNs, .left_process = true}, 1, 1000),
+              StartsWith("left a process of its own running"));
+}
+
+TEST(OutsideWork, tells_the_worst_sample_and_how_many_there_were) {
+  OutsideWork gpu(BackendKind::cuda, 1);
+  for (const double ns : {2e6, 4e6, 3e6}) gpu.see(0, after(ns));
+  gpu.see(0, {.ns = kSampleNs});
+  EXPECT_EQ(*gpu.found(0),
+            "does work outside of its stream: events saw 1.000 ms, and the device was busy for "
+            "4.000 ms more (3 of 4 samples)");
+  OutsideWork early(BackendKind::cuda, 1);
+  for (int i = 0; i < 3; ++i) early.see(0, before(2e6));
+  EXPECT_THAT(*early.found(0), HasSubstr("the device was busy for 2.000 ms"));
+  OutsideWork cpu(BackendKind::cpu, 1);
+  for (int i = 0; i < 3; ++i) cpu.see(0, after(30e3));
+  EXPECT_THAT(*cpu.found(0), HasSubstr("threads of its own used 30 us of CPU time"));
+}
+
+TEST(OutsideWork, adds_to_a_gpus_sample_what_its_events_did_not_see) {
+  const OutsideWork gpu(BackendKind::cuda, 1), cpu(BackendKind::cpu, 1);
+  EXPECT_EQ(gpu.with_uncounted(after(280e3)), kSampleNs + 280e3);
+  EXPECT_EQ(gpu.with_uncounted(after(20e3)), kSampleNs) << "within what an idle GPU takes";
+  EXPECT_EQ(cpu.with_uncounted(after(280e3)), kSampleNs) << "CPU time is not wall time";
+}
+
+}  // namespace
+}  // namespace gauntlet::lab::inline measure
