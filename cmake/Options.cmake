@@ -103,6 +103,7 @@ if(GAUNTLET_PCH)
   gauntlet_precompiled(gauntlet_headers ${standard_headers})
   gauntlet_precompiled(gauntlet_command_headers ${standard_headers} CLI/CLI.hpp)
   gauntlet_precompiled(gauntlet_test_headers ${standard_headers} gtest/gtest.h gmock/gmock.h)
+  target_link_libraries(gauntlet_test_headers PUBLIC GTest::gtest GTest::gmock)  # for their macros
 endif()
 
 # How our own C++ is compiled quickly: with precompiled headers (gauntlet_headers and its like), and several files at a
