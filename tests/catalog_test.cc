@@ -42,7 +42,7 @@ class HostBuffers final : public lab::Binder {
     memory_.emplace_back(bytes);
     EXPECT_FALSE(spec.fill.whole) << spec.name << " is not a function of the element's index";
     const Random random(memory_.size());
-    if (spec.fill.write) spec.fill.write(memory_.back().data(), 0, spec.count, random);
+    spec.fill.write(memory_.back().data(), 0, spec.count, size_of(spec.type), random);
     return memory_.back().data();
   }
 

@@ -69,9 +69,10 @@ TEST(ListCommand, shows_every_pair_of_the_catalogue_as_json) {
   EXPECT_GE(targets.size(), 30u);
   EXPECT_EQ(static_cast<int>(targets.size()), pairs_in_catalogue());
   for (const json& target : targets) {
-    EXPECT_THAT(keys_of(target), testing::UnorderedElementsAre(
-                                     "id", "chapter", "name", "kind", "technique", "title", "claim",
-                                     "claims", "goal", "backends", "needs", "tags", "knobs"))
+    EXPECT_THAT(keys_of(target),
+                testing::UnorderedElementsAre("id", "chapter", "name", "kinds", "sides",
+                                              "technique", "title", "claim", "claims", "goal",
+                                              "backends", "needs", "tags", "knobs"))
         << target;
   }
 }
@@ -118,7 +119,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"run --targets ch99", "the chapters are ch01"},
         WrongUse{"run --target ch07", "there is no option '--target', did you mean '--targets'?"},
         WrongUse{"run --targets ch07 --backed=cpu", "did you mean '--backend'?"},
-        WrongUse{"run --targets ch07 --backend gpu", "'gpu' is not one of auto, cpu, cuda and all"},
+        WrongUse{"run --targets ch07 --backend gpu",
+                 "'gpu' is not one of auto, cpu, cuda, ranks and all"},
         WrongUse{"run --targets ch07 --profile min", "minimal"},
         WrongUse{"run --targets ch07 --iterations 1", "--iterations: Value 1 not in range 3"},
         WrongUse{"run --targets ch07 --format xml", "'xml' is not one of text and json"},

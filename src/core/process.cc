@@ -1,6 +1,7 @@
 #include "core/process.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -120,6 +121,8 @@ std::int64_t file_bytes(const std::string& path) {
   } else {
     dup2(pipe_fd, kMessageFd);
   }
+  // Nothing else that this process has open is the child's business.
+  close_range(kMessageFd + 1, ~0u, CLOSE_RANGE_CLOEXEC);
   execv(argv[0], argv.data());
   std::fprintf(stderr, "cannot start %s: %s\n", argv[0], std::strerror(errno));
   _exit(127);

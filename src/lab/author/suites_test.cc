@@ -61,13 +61,13 @@ TEST(CatalogSuites, choose_targets_in_the_order_of_the_catalogue) {
                          named("ch07", "vectorized_copy"), named("ch11", "graphs")},
                         {});
   const auto ids = [&](const std::string& suite) {
-    std::vector<std::string> ids;
+    std::vector<std::string> found;
     const auto chosen = catalog.suite(suite);
     EXPECT_TRUE(chosen) << suite;
     if (chosen) {
-      for (const Target* target : *chosen) ids.push_back(target->id());
+      for (const Target* target : *chosen) found.push_back(target->id());
     }
-    return ids;
+    return found;
   };
   EXPECT_THAT(ids("quick"), ElementsAre("ch06:parallel_add", "ch07:coalesced_copy"));
   EXPECT_THAT(ids("act2"),

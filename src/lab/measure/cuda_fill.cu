@@ -52,8 +52,6 @@ __global__ void __launch_bounds__(kThreads) make_words(Job job) {
       floats[i] = static_cast<float>(integer_value(random, job.first, job.bound, i));
     } else if constexpr (rule == Fill::Rule::integers) {
       integers[i] = integer_value(random, job.first, job.bound, i);
-    } else if constexpr (rule == Fill::Rule::permutation) {
-      integers[i] = permuted_value(random, job.bound, i);
     } else {
       const std::uint64_t word = byte_word(random, static_cast<std::uint64_t>(i));
       if (i + 1 < job.words || job.tail_bytes == 8) {
@@ -114,15 +112,14 @@ bool fill_on_device(const InputJob& input, cudaStream_t stream) {
     case Fill::Rule::whole_floats:
       launch<Fill::Rule::whole_floats>(job, stream);
       return true;
-    case Fill::Rule::permutation:
-      launch<Fill::Rule::permutation>(job, stream);
-      return true;
     case Fill::Rule::layouts:
       launch<Fill::Rule::layouts>(job, stream);
       return true;
     case Fill::Rule::bytes:
       launch<Fill::Rule::bytes>(job, stream);
       return true;
+    // Device code does not make the host's bits of these.
+    case Fill::Rule::permutation:
     case Fill::Rule::custom:
       return false;
   }
