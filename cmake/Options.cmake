@@ -32,13 +32,16 @@ target_include_directories(gauntlet_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(gauntlet_flags INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(gauntlet_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wshadow;-Wno-unknown-attributes;-Wno-ignored-attributes;-Wno-missing-designated-field-initializers>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-attributes;-Wno-ignored-attributes;-Wno-missing-designated-field-initializers>)
 else()
   target_compile_options(gauntlet_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
-  # A local name may be that of another file's global one, where they are compiled together.
-  target_compile_options(gauntlet_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:$<IF:$<BOOL:${GAUNTLET_UNITY}>,-Wshadow=local,-Wshadow>>)
+endif()
+# A local name may be that of another file's global one, where they are compiled together.
+if(NOT GAUNTLET_UNITY)
+  target_compile_options(gauntlet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(gauntlet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow=local>)
 endif()
 if(GAUNTLET_SANITIZE)
   target_compile_options(gauntlet_flags INTERFACE
@@ -118,9 +121,20 @@ function(gauntlet_use_precompiled target headers)
     gauntlet_precompiled_options(${target})
   endif()
 endfunction()
+# Rooms (subfolders) stay apart, so that a name needs to be the only one in its room alone.
 function(gauntlet_unity target batch)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${GAUNTLET_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${GAUNTLET_UNITY} UNITY_BUILD_MODE GROUP)
   if(GAUNTLET_UNITY)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.cc$")
+    foreach(source ${sources})
+      get_filename_component(room ${source} DIRECTORY)
+      get_filename_component(room ${room} NAME)
+      list(APPEND files_${room} ${source})
+      list(LENGTH files_${room} place)
+      math(EXPR group "(${place} - 1) / ${batch}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${group})
+    endforeach()
     # A source that others are compiled with looks like a header to GCC.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
   endif()

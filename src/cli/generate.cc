@@ -80,10 +80,6 @@ Expected<void> check_options(const GenerateOptions& options) {
   return engine::validate(options.sampling.params());
 }
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 void print_json(const Ids& prompt, const engine::Generation& made, double load_ms) {
   const json decode = made.decode_tokens_per_s ? json(*made.decode_tokens_per_s) : json();
   fmt::print("{}\n", json{{"prompt_ids", prompt},

@@ -22,10 +22,6 @@ using Ids = std::vector<std::int32_t>;
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 struct TokenizeOptions {
   std::string model = "gauntlet-tiny";
   std::optional<std::string> text;

@@ -9,8 +9,8 @@ Vector row_of(const Vector& all, std::int64_t row, std::int64_t width) {
   return {all.begin() + row * width, all.begin() + (row + 1) * width};
 }
 
-std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::string& layer,
-                                        TensorBinder& bind) {
+std::vector<ExpertWeights> bind_gguf_experts(const ModelConfig& config, const std::string& layer,
+                                             TensorBinder& bind) {
   const std::int64_t count = config.num_experts;
   const std::int64_t hidden = config.hidden, intermediate = config.intermediate;
   const Matrix gate = bind.matrix(layer + "ffn_gate_exps.weight", {count, intermediate, hidden});
@@ -49,7 +49,7 @@ LayerWeights bind_gguf_layer(const ModelConfig& config, std::int64_t index, Tens
           .mlp_norm = bind.vector(layer + "post_attention_norm.weight", {hidden}),
           .router = bind.matrix(layer + "ffn_gate_inp.weight", {config.num_experts, hidden}),
           .router_bias = bind.vector(layer + "ffn_gate_inp.bias", {config.num_experts}),
-          .experts = bind_experts(config, layer, bind)};
+          .experts = bind_gguf_experts(config, layer, bind)};
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 namespace gauntlet::model {
 namespace {
 
-std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::string& experts,
-                                        TensorBinder& bind) {
+std::vector<ExpertWeights> bind_huggingface_experts(const ModelConfig& config,
+                                                    const std::string& experts,
+                                                    TensorBinder& bind) {
   if (bind.has(experts + "gate_up_proj")) {
     return bind_transposed_experts(config,
                                    {.gate_up = experts + "gate_up_proj",
@@ -47,7 +48,7 @@ LayerWeights bind_huggingface_layer(const ModelConfig& config, std::int64_t inde
           .mlp_norm = bind.vector(layer + "post_attention_layernorm.weight", {hidden}),
           .router = bind.matrix(mlp + "router.weight", {config.num_experts, hidden}),
           .router_bias = bind.vector(mlp + "router.bias", {config.num_experts}),
-          .experts = bind_experts(config, mlp + "experts.", bind)};
+          .experts = bind_huggingface_experts(config, mlp + "experts.", bind)};
 }
 
 }  // namespace

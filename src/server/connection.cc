@@ -4,7 +4,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -29,7 +28,6 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr auto kPresenceCheck = std::chrono::milliseconds(100);
 constexpr std::size_t kReadBytes = 64 << 10;
 /// Parsing takes about 10 ns per byte: longer than this, and streams would be seen to stop.

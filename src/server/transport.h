@@ -3,15 +3,20 @@
 // server: it brings Boost along.
 #pragma once
 #include <array>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
 #include <chrono>
 #include <memory>
 
 namespace gauntlet::server {
+
+/// How coroutines wait: what failed comes back as a value.
+inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 class Transport {
  public:

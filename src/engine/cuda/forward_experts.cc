@@ -8,7 +8,7 @@ namespace gauntlet::engine {
 
 using namespace kernels::cuda;
 
-void Forward::route(const Step& step, std::size_t index) {
+void Forward::route(const DeviceStep& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
   const int num_experts = static_cast<int>(config.num_experts);
@@ -50,7 +50,7 @@ void Forward::route(const Step& step, std::size_t index) {
   deal(dealt, step.how);
 }
 
-void Forward::route_op_by_op(const Step& step, const Router& router) {
+void Forward::route_op_by_op(const DeviceStep& step, const Router& router) {
   norm({.x = buffers_.x,
         .weight = router.norm_weight,
         .epsilon = router.epsilon,
@@ -79,7 +79,7 @@ void Forward::route_op_by_op(const Step& step, const Router& router) {
                  step.how);
 }
 
-void Forward::experts(const Step& step, std::size_t index) {
+void Forward::experts(const DeviceStep& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
   const int per_token = static_cast<int>(config.experts_per_token);
@@ -151,7 +151,7 @@ void Forward::experts(const Step& step, std::size_t index) {
   }
 }
 
-void Forward::show_routing(const Step& step, std::size_t index) const {
+void Forward::show_routing(const DeviceStep& step, std::size_t index) const {
   const auto picks = static_cast<std::size_t>(step.shape.tokens * model_.config.experts_per_token);
   std::vector<std::int32_t> chosen(picks);
   std::vector<float> weights(picks);
@@ -167,7 +167,7 @@ void Forward::show_routing(const Step& step, std::size_t index) const {
 }
 
 /// A fused layer leaves its experts' part to be added by the next norm: here the host adds it.
-void Forward::show_layer(const Step& step, std::size_t index) const {
+void Forward::show_layer(const DeviceStep& step, std::size_t index) const {
   const auto hidden = static_cast<std::size_t>(model_.config.hidden);
   const auto tokens = static_cast<std::size_t>(step.shape.tokens);
   const auto ranks = is_fused() ? static_cast<std::size_t>(model_.config.experts_per_token) : 0;
