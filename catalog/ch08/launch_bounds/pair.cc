@@ -25,6 +25,8 @@ constexpr std::int64_t kRoundings = 32;
 struct Row {
   double mean = 0;
   double scale = 0;
+  // What the mean's rounding grows with: terms of either sign leave more than their small sum says.
+  double mean_square = 0;
 };
 
 Row statistics(const float* in) {
@@ -41,7 +43,9 @@ Row statistics(const float* in) {
   }
   const double mean = std::accumulate(sums, sums + kLanes, 0.0) / kColumns;
   const double square = std::accumulate(squares, squares + kLanes, 0.0) / kColumns;
-  return {.mean = mean, .scale = 1 / std::sqrt(square - mean * mean + kEpsilon)};
+  return {.mean = mean,
+          .scale = 1 / std::sqrt(square - mean * mean + kEpsilon),
+          .mean_square = mean * mean + square / kColumns};
 }
 
 void normalize(const Params& p, std::int64_t row, double* values, double* norms) {
@@ -50,7 +54,7 @@ void normalize(const Params& p, std::int64_t row, double* values, double* norms)
   for (std::int64_t i = 0; i < kColumns; ++i) {
     const double gain = of.scale * p.gamma[i], x = in[i] * gain, mean = of.mean * gain;
     values[i] = x - mean + p.beta[i];
-    norms[i] = std::sqrt(x * x + mean * mean + double{p.beta[i]} * p.beta[i]);
+    norms[i] = std::sqrt(x * x + of.mean_square * gain * gain + double{p.beta[i]} * p.beta[i]);
   }
 }
 
@@ -74,8 +78,7 @@ void sum_rows(const Params& p, const lab::RowSums& sums) {
           const Row of = statistics(in);
           const lab::WeightedSums x = lab::weighted_sums(in, gains, gains2);
           sums.sums[row] = of.scale * (x.sum - of.mean * gain) + shift;
-          sums.squares[row] =
-              of.scale * of.scale * (x.squares + of.mean * of.mean * gain2) + shift2;
+          sums.squares[row] = of.scale * of.scale * (x.squares + of.mean_square * gain2) + shift2;
         }
       },
       2);

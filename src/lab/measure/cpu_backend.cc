@@ -42,7 +42,13 @@ class SignalBlock {
     sigfillset(&all_);
     pthread_sigmask(SIG_SETMASK, &all_, &before_);
   }
-  ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalBlock() {
+    // What is still waiting finds its buffers gone.
+    const timespec now{};
+    while (sigtimedwait(&all_, nullptr, &now) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   SignalBlock(const SignalBlock&) = delete;
   SignalBlock& operator=(const SignalBlock&) = delete;
 

@@ -57,8 +57,9 @@ std::optional<std::string> OutsideWork::found(std::size_t side) const {
                      "was busy for {:.3f} ms more ({} of {} samples)",
                      worst.ns / 1e6, worst.after_ns / 1e6, count.after, count.samples)
                : fmt::format(
-                     "goes on working after it returned: threads of its own used {:.0f} us "
-                     "of CPU time in the 30 us after a sample ({} of {} samples)",
+                     "was timed beside work that goes on after a side returned: threads that "
+                     "the lab does not know used {:.0f} us of CPU time after a sample ended "
+                     "({} of {} samples)",
                      worst.after_ns / 1e3, count.after, count.samples);
   }
   if (often(count.before)) {
@@ -68,8 +69,9 @@ std::optional<std::string> OutsideWork::found(std::size_t side) const {
                      "when nothing had been asked of it ({} of {} samples)",
                      worst.before_ns / 1e6, count.before, count.samples)
                : fmt::format(
-                     "does work before its clock starts: threads of its own used {:.0f} us "
-                     "of CPU time while its inputs were made ({} of {} samples)",
+                     "does work before its clock starts: threads that the lab does not know "
+                     "used {:.0f} us of CPU time while its inputs were made ({} of {} "
+                     "samples)",
                      worst.before_ns / 1e3, count.before, count.samples);
   }
   return std::nullopt;
