@@ -1,5 +1,5 @@
 # The two commands: `make demo` shows what this is, `make test` proves it. Both do all set-up.
-.PHONY: build demo test sanitize sanitize-libraries gpu-check format clean
+.PHONY: build demo test sanitize sanitize-libraries gpu-check budget tidy format clean
 
 JOBS ?= $(shell nproc)
 BUILD = build/release
@@ -39,6 +39,14 @@ sanitize: setup-sanitize
 gpu-check: setup-build
 	@tools/build.sh release gpu_stamp
 	tools/gpu_check.sh $(GPU_CHECK) $(BUILD)
+
+# What the build cost, and its program's size, against the budgets.
+budget: build
+	@tools/build_budget.sh $(BUILD)
+
+# clang-tidy over every host source; CI looks at what changed: tools/tidy.sh --changed origin/main
+tidy: setup-tidy
+	@tools/tidy.sh
 
 setup-%:
 	@tools/setup.sh $*

@@ -11,7 +11,7 @@ function(gauntlet_build_info target)
             "-DCUDA_COMPILER=${CMAKE_CUDA_COMPILER_VERSION}"
             -P ${PROJECT_SOURCE_DIR}/cmake/BuildInfoWrite.cmake
     BYPRODUCTS ${out} VERBATIM)
-  set_source_files_properties(${out} PROPERTIES GENERATED TRUE)
+  set_source_files_properties(${out} PROPERTIES GENERATED TRUE SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${out})
   add_dependencies(${target} build_info)
 endfunction()

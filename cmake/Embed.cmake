@@ -9,6 +9,7 @@ function(gauntlet_embed target)
       COMMAND ${CMAKE_COMMAND} -DINPUT=${file} -DOUTPUT=${out} -DSYMBOL=${symbol}
               -P ${PROJECT_SOURCE_DIR}/cmake/EmbedOne.cmake
       DEPENDS ${file} ${PROJECT_SOURCE_DIR}/cmake/EmbedOne.cmake VERBATIM)
+    set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
     target_sources(${target} PRIVATE ${out})
   endforeach()
 endfunction()

@@ -2,13 +2,16 @@
 set(GAUNTLET_CUDA AUTO CACHE STRING "AUTO (where a toolkit is found), ON (required) or OFF")
 set(GAUNTLET_SANITIZE "" CACHE STRING "sanitizers to build with, as in address,undefined")
 
+# Every compilation and link leaves its CPU time in compile_times.log, which tools/build_budget.sh adds up.
 find_program(CCACHE ccache)
-if(CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-  # Without this sloppiness ccache refuses every compilation that uses a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
-endif()
-set(GAUNTLET_PCH ON CACHE BOOL "precompile the large headers (json, fmt, CLI11, gtest); without, a forgotten include shows")
+set(GAUNTLET_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/timed_compile.sh ${CMAKE_BINARY_DIR}/compile_times.log)
+set(CMAKE_C_COMPILER_LAUNCHER ${GAUNTLET_LAUNCHER} ${CCACHE})
+set(CMAKE_CXX_COMPILER_LAUNCHER ${GAUNTLET_LAUNCHER} ${CCACHE})
+set(CMAKE_CXX_LINKER_LAUNCHER ${GAUNTLET_LAUNCHER})
+# Most of a file's compile time goes into templates of the same few libraries: files compiled together pay for them once.
+# A build without either shows a forgotten include, and compiles one changed file sooner.
+set(GAUNTLET_PCH ON CACHE BOOL "precompile the large headers (json, fmt, gtest)")
+set(GAUNTLET_UNITY ON CACHE BOOL "compile the files of a folder a few at a time")
 
 find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -24,7 +27,7 @@ find_library(CRYPTO_ARCHIVE libcrypto.a REQUIRED)
 
 add_library(gauntlet_flags INTERFACE)
 target_compile_options(gauntlet_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-sign-conversion;-Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wno-sign-conversion;-Werror>)
 target_include_directories(gauntlet_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(gauntlet_flags INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -34,25 +37,110 @@ else()
   target_compile_options(gauntlet_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
 endif()
+# A local name may be that of another file's global one, where they are compiled together.
+if(NOT GAUNTLET_UNITY)
+  target_compile_options(gauntlet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(gauntlet_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow=local>)
+endif()
 if(GAUNTLET_SANITIZE)
   target_compile_options(gauntlet_flags INTERFACE
     -fsanitize=${GAUNTLET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(gauntlet_flags INTERFACE -fsanitize=${GAUNTLET_SANITIZE})
 endif()
 
-# The headers that take longer to parse than most of our files do. C++ only: device code keeps host libraries out.
-function(gauntlet_precompile target)
+# fmt, compiled once: header-only, every file that formats a string spends two seconds on the same functions, and Debian
+# has no archive of it.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fmt.cc CONTENT [[
+#include <fmt/format-inl.h>
+FMT_BEGIN_NAMESPACE
+namespace detail {
+template auto dragonbox::to_decimal(float) noexcept -> dragonbox::decimal_fp<float>;
+template auto dragonbox::to_decimal(double) noexcept -> dragonbox::decimal_fp<double>;
+template locale_ref::locale_ref(const std::locale&);
+template auto locale_ref::get<std::locale>() const -> std::locale;
+template auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
+template auto decimal_point_impl(locale_ref) -> char;
+template void buffer<char>::append(const char*, const char*);
+}
+FMT_END_NAMESPACE
+]])
+add_library(gauntlet_fmt STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/fmt.cc)
+get_target_property(fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+target_include_directories(gauntlet_fmt SYSTEM PUBLIC ${fmt_include})
+target_link_libraries(gauntlet_fmt PRIVATE gauntlet_flags)
+
+# Asio and Beast likewise: what is no template, compiled once.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/boost.cc CONTENT [[
+#include <boost/asio/impl/src.hpp>
+#include <boost/asio/ssl/impl/src.hpp>
+#include <boost/beast/src.hpp>
+]])
+add_library(gauntlet_boost STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/boost.cc)
+target_include_directories(gauntlet_boost SYSTEM PUBLIC ${BOOST_INCLUDE})
+target_compile_definitions(gauntlet_boost PUBLIC BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
+target_link_libraries(gauntlet_boost PUBLIC ${SSL_ARCHIVE} ${CRYPTO_ARCHIVE} ${CMAKE_DL_LIBS} PRIVATE gauntlet_flags)
+
+# The headers that take longer to parse than most of our files do, precompiled once for the libraries, once for the
+# commands and once for the tests. C++ only: device code keeps host libraries out.
+function(gauntlet_precompiled name)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cc CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PUBLIC gauntlet_flags gauntlet_fmt nlohmann_json::nlohmann_json)
+  set(headers "")
+  foreach(header ${ARGN})
+    list(APPEND headers "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+  endforeach()
+  target_precompile_headers(${name} PRIVATE ${headers})
+  gauntlet_precompiled_options(${name})
+endfunction()
+function(gauntlet_precompiled_options target)
+  # GCC 12 takes the library's string code for ours when it comes precompiled, and warns of overlaps in it that
+  # cannot happen (its bug 105651).
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>>)
+endfunction()
+set(standard_headers algorithm chrono filesystem functional map memory optional set span sstream string string_view
+  unordered_map variant vector fmt/format.h nlohmann/json.hpp)
+if(GAUNTLET_PCH)
+  gauntlet_precompiled(gauntlet_headers ${standard_headers})
+  gauntlet_precompiled(gauntlet_command_headers ${standard_headers} CLI/CLI.hpp)
+  gauntlet_precompiled(gauntlet_test_headers ${standard_headers} gtest/gtest.h gmock/gmock.h)
+  target_link_libraries(gauntlet_test_headers PUBLIC GTest::gtest GTest::gmock)  # for their macros
+endif()
+
+# How our own C++ is compiled quickly: with precompiled headers (gauntlet_headers and its like), and several files at a
+# time. A file with options of its own is left out by CMake.
+function(gauntlet_compile_together target headers)
+  gauntlet_use_precompiled(${target} ${headers})
+  gauntlet_unity(${target} 8)
+endfunction()
+function(gauntlet_use_precompiled target headers)
   if(GAUNTLET_PCH)
-    set(headers "")
-    foreach(header ${ARGN})
-      list(APPEND headers "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
-    endforeach()
-    target_precompile_headers(${target} PRIVATE ${headers})
-    # GCC 12 takes the library's string code for ours when it comes precompiled, and warns of overlaps in it that
-    # cannot happen (its bug 105651).
-    target_compile_options(${target} PRIVATE
-      $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>>)
+    target_precompile_headers(${target} REUSE_FROM ${headers})
+    gauntlet_precompiled_options(${target})
   endif()
 endfunction()
-set(GAUNTLET_STANDARD_HEADERS algorithm chrono filesystem functional map memory optional regex set span sstream string
-  string_view unordered_map variant vector)
+# Rooms (subfolders) stay apart, so that a name needs to be the only one in its room alone.
+function(gauntlet_unity target batch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${GAUNTLET_UNITY} UNITY_BUILD_MODE GROUP)
+  if(GAUNTLET_UNITY)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.cc$")
+    foreach(source ${sources})
+      get_filename_component(room ${source} DIRECTORY)
+      get_filename_component(room ${room} NAME)
+      list(APPEND files_${room} ${source})
+      list(LENGTH files_${room} place)
+      math(EXPR group "(${place} - 1) / ${batch}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${group})
+    endforeach()
+    # A source that others are compiled with looks like a header to GCC.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
+  endif()
+endfunction()
+
+# What is not in any measured or served path: time spent optimising it is lost to whoever builds.
+function(gauntlet_cold target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endfunction()

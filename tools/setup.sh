@@ -1,10 +1,10 @@
 #!/bin/bash
 # Installs what a job needs and nothing else: Debian packages by name and, for tests, what each package-lock.json below
 # tests/ names, from npm. Says what it installs; does nothing when all of it is there.
-#   tools/setup.sh build | test | sanitize
+#   tools/setup.sh build | test | sanitize | tidy
 set -euo pipefail
 cd "$(dirname "$0")/.."
-job=${1:?say what for: build, test or sanitize}
+job=${1:?say what for: build, test, sanitize or tidy}
 
 packages=(g++ cmake ninja-build ccache git ca-certificates libcli11-dev libfmt-dev nlohmann-json3-dev
   libsqlite3-dev libboost1.81-dev libssl-dev libgtest-dev libgmock-dev)
@@ -12,7 +12,8 @@ case $job in
   build) ;;
   test) packages+=(chromium nodejs npm openmpi-bin libopenmpi3) ;;
   sanitize) packages+=(clang-19 libclang-rt-19-dev llvm-19) ;;
-  *) echo "setup: unknown job '$job'; it is build, test or sanitize" >&2; exit 2 ;;
+  tidy) packages+=(clang-19 clang-tidy-19) ;;
+  *) echo "setup: unknown job '$job'; it is build, test, sanitize or tidy" >&2; exit 2 ;;
 esac
 
 # A tool that is there by other means (node from its own packages, say) needs no Debian package.

@@ -26,11 +26,10 @@ namespace gauntlet::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr const char* kPrefix = "study-";
 
-struct Options {
+struct AnalyzeOptions {
   EngineArguments engine;
   bool quick = false;
   lab::ProfileLevel profile = lab::ProfileLevel::minimal;
@@ -45,7 +44,7 @@ struct Options {
 };
 
 /// The folder that was asked for, the last study's when going on, or a new one.
-Expected<fs::path> folder_of(const Options& options, const std::string& id) {
+Expected<fs::path> folder_of(const AnalyzeOptions& options, const std::string& id) {
   if (!options.output.empty()) return fs::path(options.output);
   if (!options.resume) return fs::path(options.artifacts) / (kPrefix + id);
   std::vector<fs::path> found;
@@ -60,14 +59,14 @@ Expected<fs::path> folder_of(const Options& options, const std::string& id) {
   return *std::ranges::max_element(found);
 }
 
-std::string estimate_text(const json& estimate, const char* unit) {
+std::string estimate_text(const nlohmann::json& estimate, const char* unit) {
   return fmt::format("{:.{}f}{}", estimate.at("value").get<double>(),
                      estimate.at("value").get<double>() < 10 ? 2 : 0, unit);
 }
 
-std::vector<std::string> gain_cells(const json& layer) {
+std::vector<std::string> gain_cells(const nlohmann::json& layer) {
   if (!layer.contains("gain")) return {"", "", ""};
-  const json& ratio = layer.at("gain").at("ratio");
+  const nlohmann::json& ratio = layer.at("gain").at("ratio");
   const auto label = layer.at("gain").at("label").get<std::string>();
   return {
       estimate_text(ratio, "x"),
@@ -75,16 +74,16 @@ std::vector<std::string> gain_cells(const json& layer) {
       label == "no_gain" ? "no gain" : label};
 }
 
-std::string verified_text(const json& layer) {
-  const json verification = layer.value("verification", json());
+std::string verified_text(const nlohmann::json& layer) {
+  const nlohmann::json verification = layer.value("verification", nlohmann::json());
   if (!verification.is_object() || !verification.contains("verified")) return "";
   return verification.at("verified").get<bool>() ? "yes" : "NO";
 }
 
-void print_summary(const json& results, const fs::path& folder) {
+void print_summary(const nlohmann::json& results, const fs::path& folder) {
   Table table({"layer", "verified", ">gain", "95% interval", "label", ">TTFT ms", ">TPOT ms",
                ">tok/s, decoding in batches"});
-  for (const json& layer : results.at("layers")) {
+  for (const nlohmann::json& layer : results.at("layers")) {
     std::vector<std::string> row = {
         fmt::format("{} {}", layer.at("index").get<int>(), layer.at("name").get<std::string>()),
         verified_text(layer)};
@@ -93,7 +92,7 @@ void print_summary(const json& results, const fs::path& folder) {
       row.push_back(layer.contains(name) ? estimate_text(layer.at(name), "") : "");
     }
     std::string speeds;
-    for (const json& figure : layer.value("figures", json::array())) {
+    for (const nlohmann::json& figure : layer.value("figures", nlohmann::json::array())) {
       if (figure.at("name") == "prompt") continue;
       speeds += fmt::format("{}{} of {}", speeds.empty() ? "" : ", ",
                             estimate_text(figure.at("tok_s"), ""),
@@ -109,7 +108,8 @@ void print_summary(const json& results, const fs::path& folder) {
     table.add(std::move(row));
   }
   fmt::print("{}\n", table.text());
-  for (const json& finding : results.at("findings")) fmt::print("{}\n", finding.get<std::string>());
+  for (const nlohmann::json& finding : results.at("findings"))
+    fmt::print("{}\n", finding.get<std::string>());
   fmt::print("\n{}\n", (folder / "report.html").string());
 }
 
@@ -118,7 +118,7 @@ std::string ratio_text(const stats::Interval& ratio) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio.value, ratio.lo, ratio.hi);
 }
 
-int compare(const Options& options) {
+int compare(const AnalyzeOptions& options) {
   const auto a = study::load_results(options.compared[0]);
   if (!a) return report_error(a.error());
   const auto b = study::load_results(options.compared[1]);
@@ -126,7 +126,7 @@ int compare(const Options& options) {
   const auto differences = study::compare_studies(*a, *b);
   const auto subjects = study::different_subjects(*a, *b);
   if (options.format == Format::json) {
-    json rows = json::array();
+    nlohmann::json rows = nlohmann::json::array();
     for (const auto& d : differences) {
       rows.push_back({{"figure", d.figure},
                       {"unit", d.unit},
@@ -135,7 +135,7 @@ int compare(const Options& options) {
                       {"ratio", stats::to_json(d.ratio)},
                       {"change", stats::name_of(d.change)}});
     }
-    fmt::print("{}\n", json{{"differs_in", subjects}, {"figures", rows}}.dump(2));
+    fmt::print("{}\n", nlohmann::json{{"differs_in", subjects}, {"figures", rows}}.dump(2));
     return 0;
   }
   for (const std::string& line : subjects) fmt::print("{}\n", line);
@@ -148,12 +148,12 @@ int compare(const Options& options) {
   return 0;
 }
 
-Expected<std::vector<std::int32_t>> text_of(const Options& options, const OpenModel& model) {
+Expected<std::vector<std::int32_t>> text_of(const AnalyzeOptions& options, const OpenModel& model) {
   if (model.tokenizer) return study::study_text(*model.tokenizer, options.text);
   return study::random_text(model.weights.config.vocab);
 }
 
-int analyze(const Options& options, const Context& context) {
+int analyze(const AnalyzeOptions& options, const Context& context) {
   if (!options.compared.empty()) return compare(options);
   const auto start = std::chrono::steady_clock::now();
   const std::string id = lab::make_run_id(std::chrono::system_clock::now());
@@ -233,14 +233,16 @@ int analyze(const Options& options, const Context& context) {
     return 130;
   }
   const auto& layers = results->at("layers");
-  return std::ranges::any_of(layers, [](const json& l) { return verified_text(l) == "NO"; }) ? 1
-                                                                                             : 0;
+  return std::ranges::any_of(layers,
+                             [](const nlohmann::json& l) { return verified_text(l) == "NO"; })
+             ? 1
+             : 0;
 }
 
 }  // namespace
 
 void add_analyze(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnalyzeOptions>();
   CLI::App* command =
       app.add_subcommand("analyze", "which optimization paid for what: layers, sweeps, report");
   add_model_options(*command, options->engine);

@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMostRepetitions = 40;
 
-struct Options {
+struct BenchOptions {
   EngineArguments engine;
   std::vector<engine::Activations> activations = {engine::Activations::f32,
                                                   engine::Activations::automatic};
@@ -79,7 +79,7 @@ struct Report {
 };
 
 /// Decode after prefill, so that what is alike stands together.
-std::vector<SpeedTest> tests_of(const Options& options) {
+std::vector<SpeedTest> tests_of(const BenchOptions& options) {
   std::vector<SpeedTest> tests;
   const auto add = [&](SpeedKind kind, const std::vector<std::int64_t>& lengths) {
     for (const std::int64_t context : options.context) {
@@ -95,7 +95,7 @@ std::vector<SpeedTest> tests_of(const Options& options) {
   return tests;
 }
 
-Capacity capacity_for(const Options& options) {
+Capacity capacity_for(const BenchOptions& options) {
   Capacity capacity{.sequences = 1, .positions = 1};
   if (options.loop) {
     capacity = {.sequences = options.loop->streams,
@@ -110,7 +110,7 @@ Capacity capacity_for(const Options& options) {
   return capacity;
 }
 
-Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const Options& options,
+Expected<Row> measure(engine::SpeedMeter& meter, const SpeedTest& test, const BenchOptions& options,
                       const std::string& what, ProgressLine& line, double num_layers) {
   const auto prepared = meter.prepare(test, [&](std::int64_t done, std::int64_t all) {
     line.show(fmt::format("{}: filling contexts, {} of {} tokens", what, done, all));
@@ -155,7 +155,8 @@ Expected<std::vector<lab::KernelShare>> break_down(engine::SpeedMeter& meter,
   return lab::kernel_shares(*trace, sample->steps);
 }
 
-Expected<void> measure_all(engine::Executor& executor, const Options& options, Report& report) {
+Expected<void> measure_all(engine::Executor& executor, const BenchOptions& options,
+                           Report& report) {
   const std::string activations = executor.plan().activations();
   engine::SpeedMeter meter(executor);
   ProgressLine line;
@@ -182,7 +183,8 @@ Expected<void> measure_all(engine::Executor& executor, const Options& options, R
 }
 
 /// The bare service, without HTTP. Prompts are distinct, so that its prefix cache has nothing.
-Expected<void> measure_loop(engine::Executor& executor, const Options& options, Report& report) {
+Expected<void> measure_loop(engine::Executor& executor, const BenchOptions& options,
+                            Report& report) {
   constexpr int kRepetitions = 3;
   constexpr double kEnoughSeconds = 20;  // measured: long loops are not repeated
   const engine::ClosedLoop& loop = *options.loop;
@@ -311,7 +313,7 @@ void print_text(const Report& report) {
 }
 
 Expected<void> bench_one(const OpenModel& model, const EngineArguments& arguments,
-                         const Options& options, const std::optional<lab::Ceilings>& ceilings,
+                         const BenchOptions& options, const std::optional<lab::Ceilings>& ceilings,
                          const MachineInfo& machine, Report& report) {
   const auto executor = make_executor(model, arguments, capacity_for(options));
   if (!executor) return executor.error();
@@ -327,7 +329,7 @@ Expected<void> bench_one(const OpenModel& model, const EngineArguments& argument
   return options.loop ? measure_loop(**executor, options, report) : Expected<void>();
 }
 
-int bench(const Options& options, const Context& context) {
+int bench(const BenchOptions& options, const Context& context) {
   Report report;
   const auto backend = choose_backend(options.engine);
   if (!backend) return report_error(backend.error());
@@ -379,7 +381,7 @@ void add_list_of(CLI::App& command, const std::string& option, std::vector<std::
 }  // namespace
 
 void add_bench(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "tokens per second of the engine");
   add_model_options(*command, options->engine);
   add_list_of(*command, "--prefill", options->prefill, 1, "tokens of a prompt (default: 64,512)");

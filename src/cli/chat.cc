@@ -20,7 +20,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct Options {
+struct ChatOptions {
   EngineArguments engine;
   engine::ChatSettings settings{.max_tokens = 1024, .max_context = 8192};
   SamplingArguments sampling{.given = {.temperature = 1}};
@@ -80,7 +80,7 @@ void print_json(const engine::ChatAnswer& answer) {
   std::fflush(stdout);
 }
 
-void answer(engine::ChatSession& session, const std::string& text, const Options& options) {
+void answer(engine::ChatSession& session, const std::string& text, const ChatOptions& options) {
   std::atomic<bool>& interrupted = watch_signals({SIGINT});
   interrupted = false;
   ProgressLine line;
@@ -108,7 +108,7 @@ void answer(engine::ChatSession& session, const std::string& text, const Options
 }
 
 /// Until /exit or the end of the input.
-void converse(engine::ChatSession& session, const Options& options) {
+void converse(engine::ChatSession& session, const ChatOptions& options) {
   const bool terminal = isatty(STDIN_FILENO) == 1 && options.format == Format::text;
   if (terminal) fmt::print("{}", kHelp);
   std::string text;
@@ -133,7 +133,7 @@ void converse(engine::ChatSession& session, const Options& options) {
   if (terminal) fmt::print("\n");
 }
 
-int chat(const Options& options) {
+int chat(const ChatOptions& options) {
   engine::ChatSettings settings = options.settings;
   settings.sampling = options.sampling.params();
   if (const auto valid = engine::validate(settings.sampling); !valid) {
@@ -161,7 +161,7 @@ int chat(const Options& options) {
 }  // namespace
 
 void add_chat(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app.add_subcommand("chat", "talk with a model");
   add_model_options(*command, options->engine);
   command->add_option("--instructions", options->settings.instructions, "how it is to answer")

@@ -1,6 +1,7 @@
 // What commands share: the context they run in, and how a command is added to the program.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,13 @@ void add_choice(CLI::App& command, const std::string& option, T& value,
 
 /// Adds --format text|json.
 void add_format(CLI::App& command, Format& format);
+
+inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+inline Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
 
 /// One sentence on stderr; returns the exit code of its kind.
 int report_error(const Error& error);

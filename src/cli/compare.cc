@@ -17,14 +17,14 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct CompareOptions {
   std::string a = "previous";
   std::string b = "latest";
   std::string artifacts = "artifacts";
   Format format = Format::text;
 };
 
-Expected<lab::RunRecord> load(const Options& options, const std::string& name) {
+Expected<lab::RunRecord> load(const CompareOptions& options, const std::string& name) {
   const auto folder = lab::RunFolder::find(options.artifacts, name);
   if (!folder) return folder.error();
   return folder->load();
@@ -36,7 +36,7 @@ std::string text_of(const stats::Interval& of) {
   return of.value > 0 ? fmt::format("{:.3f} [{:.3f}, {:.3f}]", of.value, of.lo, of.hi) : "-";
 }
 
-int compare(const Options& options) {
+int compare(const CompareOptions& options) {
   const auto a = load(options, options.a);
   if (!a) return report_error(a.error());
   const auto b = load(options, options.b);
@@ -87,7 +87,7 @@ int compare(const Options& options) {
 }  // namespace
 
 void add_compare(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand("compare", "two runs side by side, by intervals");
   command->add_option("A", options->a, "run id, folder, 'latest' or 'previous'")
       ->capture_default_str();

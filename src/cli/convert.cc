@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/engine_options.h"
 #include "cli/progress.h"
 #include "core/text.h"
 
@@ -17,10 +18,9 @@ namespace {
 
 enum class Weights { model, random };
 
-constexpr const char* kDefaultShape = "gpt-oss-20b";
 constexpr std::uint64_t kDefaultSeed = 1;
 
-struct Options {
+struct ConvertOptions {
   std::string first, second;  // model and output, or the output alone
   Weights weights = Weights::model;
   std::optional<std::string> shape;
@@ -30,15 +30,11 @@ struct Options {
   Format format = Format::text;
 };
 
-Error wrong_use(std::string message) {
-  return {.message = std::move(message), .kind = ErrorKind::wrong_use};
-}
-
-const std::string& output_of(const Options& options) {
+const std::string& output_of(const ConvertOptions& options) {
   return options.weights == Weights::random ? options.first : options.second;
 }
 
-Expected<model::ModelSource> open(const Options& options) {
+Expected<model::ModelSource> open(const ConvertOptions& options) {
   if (options.weights == Weights::random) {
     if (options.first.empty() || !options.second.empty()) {
       return wrong_use(
@@ -58,7 +54,7 @@ Expected<model::ModelSource> open(const Options& options) {
   return model::open_source(options.first);
 }
 
-int convert(const Options& options) {
+int convert(const ConvertOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto source = open(options);
   if (!source) return report_error(source.error());
@@ -94,7 +90,7 @@ int convert(const Options& options) {
 }  // namespace
 
 void add_convert(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = app.add_subcommand("convert", "A model as safetensors or GGUF");
   command->add_option("model", options->first,
                       "a folder, a .gguf file or a name; left out with --weights random");

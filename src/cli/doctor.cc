@@ -15,12 +15,12 @@ namespace {
 using lab::doctor::Finding;
 using nlohmann::json;
 
-struct Options {
+struct DoctorOptions {
   std::string artifacts = "artifacts";
   Format format = Format::text;
 };
 
-int doctor(const Options& options) {
+int doctor(const DoctorOptions& options) {
   const auto findings = lab::doctor::run_doctor(lab::doctor::this_machine(options.artifacts));
   bool failed = false;
   json all = json::array();
@@ -46,7 +46,7 @@ int doctor(const Options& options) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand("doctor", "checks this machine and says what to change");
   command->add_option("--artifacts-dir", options->artifacts, "where runs are kept")
       ->capture_default_str();

@@ -22,7 +22,6 @@ using engine::Stages;
 using kernels::cpu::SimdLevel;
 
 constexpr const char* kDefaultModel = "gauntlet-tiny";
-constexpr const char* kDefaultShape = "gpt-oss-20b";
 constexpr std::uint64_t kWeightSeed = 1;
 constexpr std::int64_t kCpuChunk = 512;
 constexpr std::int64_t kGpuChunk = 8192;

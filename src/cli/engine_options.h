@@ -14,6 +14,9 @@
 
 namespace gauntlet::cli {
 
+/// Of random weights where none is named.
+inline constexpr const char* kDefaultShape = "gpt-oss-20b";
+
 enum class WeightSource { files, random };
 enum class BackendChoice { automatic, cpu, cuda };
 

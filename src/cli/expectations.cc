@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ExpectationsOptions {
   std::string folder;
   std::string machine;
   std::string run;
@@ -94,7 +94,7 @@ void add_rows(Table& table, const std::string& machine, const std::string& targe
   }
 }
 
-int show(const Options& options) {
+int show(const ExpectationsOptions& options) {
   const auto keys = options.machine.empty() ? machine_keys(options.folder)
                                             : std::vector<std::string>{options.machine};
   json all = json::array();
@@ -119,7 +119,7 @@ int show(const Options& options) {
   return 0;
 }
 
-int import_run(const Options& options) {
+int import_run(const ExpectationsOptions& options) {
   using OtherBoards = lab::Expectations::OtherBoards;
   const auto folder = lab::RunFolder::find(options.artifacts, options.run);
   if (!folder) return report_error(folder.error());
@@ -147,7 +147,7 @@ int import_run(const Options& options) {
 }  // namespace
 
 void add_expectations(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExpectationsOptions>();
   options->folder = lab::expectations_folder(context.program);
   CLI::App* command = app.add_subcommand("expectations", "what is expected on which machine");
   command->add_option("--machine", options->machine, "only this machine key");

@@ -23,7 +23,7 @@ using json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using Ids = std::vector<std::int32_t>;
 
-struct Options {
+struct GenerateOptions {
   EngineArguments engine;
   std::optional<std::string> prompt;
   std::string prompt_file;
@@ -34,8 +34,6 @@ struct Options {
   bool ignore_eos = false;
   Format format = Format::text;
 };
-
-Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
 
 Expected<Ids> parse_ids(const std::string& text) {
   Ids ids;
@@ -61,7 +59,7 @@ Ids encode(const std::string& text, const OpenModel& model) {
   return ids;
 }
 
-Expected<Ids> prompt_of(const Options& options, const OpenModel& model) {
+Expected<Ids> prompt_of(const GenerateOptions& options, const OpenModel& model) {
   if (!options.prompt_ids.empty()) return parse_ids(options.prompt_ids);
   if (!model.tokenizer) {
     return wrong_use("random weights have no tokenizer: give the prompt as --prompt-ids");
@@ -73,17 +71,13 @@ Expected<Ids> prompt_of(const Options& options, const OpenModel& model) {
 }
 
 /// What can be refused before a model is loaded.
-Expected<void> check_options(const Options& options) {
+Expected<void> check_options(const GenerateOptions& options) {
   const int prompts = int(options.prompt.has_value()) + int(!options.prompt_file.empty()) +
                       int(!options.prompt_ids.empty());
   if (prompts != 1) {
     return wrong_use("give the prompt as one of --prompt, --prompt-file and --prompt-ids");
   }
   return engine::validate(options.sampling.params());
-}
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 void print_json(const Ids& prompt, const engine::Generation& made, double load_ms) {
@@ -112,7 +106,7 @@ void print_summary(const Ids& prompt, const engine::Generation& made, double loa
              made.first_token_ms, made.prefill_tokens_per_s, decode);
 }
 
-int generate(const Options& options) {
+int generate(const GenerateOptions& options) {
   if (const auto valid = check_options(options); !valid) return report_error(valid.error());
   const auto start = Clock::now();
   auto model = open_model(options.engine);
@@ -160,7 +154,7 @@ int generate(const Options& options) {
 }  // namespace
 
 void add_generate(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand("generate", "go on from a prompt with a model");
   add_model_options(*command, options->engine);
   command->add_option("--prompt", options->prompt, "a text")->option_text("TEXT");

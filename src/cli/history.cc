@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct HistoryOptions {
   std::string target;
   std::string backend;
   bool all = false;
@@ -30,7 +30,7 @@ std::string when(std::int64_t seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
-int show_runs(const lab::RunStore& store, const Options& options) {
+int show_runs(const lab::RunStore& store, const HistoryOptions& options) {
   const auto runs = store.runs(options.limit);
   if (!runs) return report_error(runs.error());
   if (options.format == Format::json) {
@@ -87,7 +87,7 @@ void add_row(Table& table, const lab::StoredResult& result,
              result.status, compared, speedup, from, to});
 }
 
-int show_target(const lab::RunStore& store, const Options& options) {
+int show_target(const lab::RunStore& store, const HistoryOptions& options) {
   const auto results = store.history(options.target, options.backend, options.limit);
   if (!results) return report_error(results.error());
   if (options.format == Format::json) {
@@ -113,7 +113,7 @@ int show_target(const lab::RunStore& store, const Options& options) {
   return 0;
 }
 
-int history(const Options& options, const lab::Catalog& catalog) {
+int history(const HistoryOptions& options, const lab::Catalog& catalog) {
   if (!options.target.empty()) {
     if (const auto known = catalog.select({options.target}); !known) {
       return report_error(known.error());
@@ -132,7 +132,7 @@ int history(const Options& options, const lab::Catalog& catalog) {
 }  // namespace
 
 void add_history(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistoryOptions>();
   CLI::App* command = app.add_subcommand("history", "past runs, or one target's trend");
   command->add_option("target", options->target, "an id or a glob; without one: the runs");
   command->add_option("--backend", options->backend, "cpu, cuda or ranks")

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ListOptions {
   std::vector<std::string> targets;
   std::string tag;
   std::string backend;
@@ -109,7 +109,7 @@ int list_suites(const lab::Catalog& catalog, Format format) {
   return 0;
 }
 
-int list_targets(const lab::Catalog& catalog, const Options& options) {
+int list_targets(const lab::Catalog& catalog, const ListOptions& options) {
   const auto chosen =
       options.targets.empty() ? catalog.select({"*"}) : catalog.select(options.targets);
   if (!chosen) return report_error(chosen.error());
@@ -177,7 +177,7 @@ int list_targets(const lab::Catalog& catalog, const Options& options) {
 }  // namespace
 
 void add_list(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "targets, by chapter, tag and backend");
   command->add_option("targets", options->targets, "ids, chapters or globs (default: all)");
   command->add_option("--tag", options->tag, "only targets with this tag");

@@ -22,7 +22,7 @@ using load::ArrivalKind;
 
 constexpr double kDefaultDuration_s = 30;
 
-struct Options {
+struct LoadOptions {
   std::string url = "http://127.0.0.1:8000";
   std::string prompt_tokens = "128";
   std::string output_tokens = "64";
@@ -52,7 +52,7 @@ Expected<void> read(T& into, Expected<T> parsed) {
   return {};
 }
 
-Expected<void> read_workload(Options& options) {
+Expected<void> read_workload(LoadOptions& options) {
   load::WorkloadSpec& workload = options.session.workload;
   for (const auto& step : {read(workload.prompt_tokens,
                                 load::Lengths::parse(options.prompt_tokens, "--prompt-tokens")),
@@ -74,7 +74,7 @@ Expected<void> read_workload(Options& options) {
 }
 
 /// What the other options say where --arrivals says nothing.
-ArrivalKind arrivals_of(const Options& options) {
+ArrivalKind arrivals_of(const LoadOptions& options) {
   const auto& sweep = options.session.sweep;
   if (options.arrivals) return *options.arrivals;
   if (sweep && sweep->key == load::SweepKey::concurrency) return ArrivalKind::closed;
@@ -82,7 +82,7 @@ ArrivalKind arrivals_of(const Options& options) {
   return options.trace.empty() || options.rate || sweep ? ArrivalKind::poisson : ArrivalKind::trace;
 }
 
-Expected<void> read_arrivals(Options& options) {
+Expected<void> read_arrivals(LoadOptions& options) {
   load::SessionSpec& session = options.session;
   if (!options.sweep.empty()) {
     auto sweep = load::SweepSpec::parse(options.sweep);
@@ -117,7 +117,7 @@ Expected<void> read_arrivals(Options& options) {
   return {};
 }
 
-Expected<void> read_options(Options& options) {
+Expected<void> read_options(LoadOptions& options) {
   if (auto url = read(options.session.client.url, load::Url::parse(options.url)); !url) return url;
   if (options.insecure) options.session.client.certificates = load::Certificates::any;
   if (auto workload = read_workload(options); !workload) return workload;
@@ -144,7 +144,7 @@ int write_or_print(const std::string& path, const std::string& text) {
   return written ? 0 : report_error(written.error());
 }
 
-int test(Options& options, const Context& context) {
+int test(LoadOptions& options, const Context& context) {
   if (const auto valid = read_options(options); !valid) return report_error(valid.error());
   raise_file_limit();
   load::SessionSpec& session = options.session;
@@ -175,7 +175,7 @@ int test(Options& options, const Context& context) {
   return any ? 0 : report_error({"no request was answered", ErrorKind::check_failed});
 }
 
-int compare(const Options& options) {
+int compare(const LoadOptions& options) {
   std::vector<load::LoadResult> results;
   for (const std::string& path : options.compare) {
     const auto text = read_file(path);
@@ -195,7 +195,7 @@ int compare(const Options& options) {
   return write_or_print(options.output, text);
 }
 
-int self_test(const Options& options) {
+int self_test(const LoadOptions& options) {
   raise_file_limit();
   const auto result = load::measure_overhead(options.self);
   if (!result) return report_error(result.error());
@@ -205,7 +205,7 @@ int self_test(const Options& options) {
   return code != 0 ? code : result->num_failed > 0 ? 1 : 0;
 }
 
-void add_load_options(CLI::App& command, Options& options) {
+void add_load_options(CLI::App& command, LoadOptions& options) {
   add_choice<std::optional<ArrivalKind>>(command, "--arrivals", options.arrivals,
                                          {{"poisson", ArrivalKind::poisson},
                                           {"fixed", ArrivalKind::fixed},
@@ -244,7 +244,7 @@ void add_load_options(CLI::App& command, Options& options) {
       ->option_text("LIMITS");
 }
 
-void add_workload_options(CLI::App& command, Options& options) {
+void add_workload_options(CLI::App& command, LoadOptions& options) {
   load::SessionSpec& session = options.session;
   command
       .add_option("--prompt-tokens", options.prompt_tokens,
@@ -280,7 +280,7 @@ void add_workload_options(CLI::App& command, Options& options) {
       ->option_text("N");
 }
 
-void add_server_options(CLI::App& command, Options& options) {
+void add_server_options(CLI::App& command, LoadOptions& options) {
   load::SessionSpec& session = options.session;
   command.add_option("--url", options.url, "the server, with or without /v1")
       ->capture_default_str()
@@ -305,7 +305,7 @@ void add_server_options(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_load(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LoadOptions>();
   CLI::App* command =
       app.add_subcommand("load", "latency, throughput and goodput of a server under load");
   add_server_options(*command, *options);

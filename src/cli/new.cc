@@ -14,14 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewOptions {
   std::string name;
   std::string technique;
   std::string sides = "both";
   std::string catalog = "catalog";
 };
-
-Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
 
 std::vector<std::string> techniques_of(const fs::path& list) {
   std::vector<std::string> names;
@@ -34,7 +32,7 @@ std::vector<std::string> techniques_of(const fs::path& list) {
   return names;
 }
 
-Expected<lab::ScaffoldRequest> request_of(const Options& options) {
+Expected<lab::ScaffoldRequest> request_of(const NewOptions& options) {
   auto request = lab::parse_pair_name(options.name);
   if (!request) return request;
   const fs::path chapter = fs::path(options.catalog) / request->chapter;
@@ -64,7 +62,7 @@ Expected<lab::ScaffoldRequest> request_of(const Options& options) {
   return request;
 }
 
-int scaffold(const Options& options) {
+int scaffold(const NewOptions& options) {
   const auto request = request_of(options);
   if (!request) return report_error(request.error());
   const fs::path folder = fs::path(options.catalog) / request->chapter / request->name;
@@ -86,7 +84,7 @@ int scaffold(const Options& options) {
 }  // namespace
 
 void add_new(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NewOptions>();
   CLI::App* command = app.add_subcommand("new", "scaffolds a pair");
   command->add_option("name", options->name, "chapter/name, as in ch07/my_pair")->required();
   command->add_option("--technique", options->technique,

@@ -15,14 +15,14 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct Options {
+struct PerplexityOptions {
   EngineArguments engine;
   std::string file;
   std::int64_t window = 512;
   Format format = Format::text;
 };
 
-int perplexity(const Options& options) {
+int perplexity(const PerplexityOptions& options) {
   const auto text = read_file(options.file == "-" ? "/dev/stdin" : options.file);
   if (!text) return report_error(text.error());
   auto model = open_model(options.engine);
@@ -57,7 +57,7 @@ int perplexity(const Options& options) {
 }  // namespace
 
 void add_perplexity(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PerplexityOptions>();
   CLI::App* command = app.add_subcommand("perplexity", "how well a model foretells a text");
   add_model_options(*command, options->engine);
   command->add_option("--file", options->file, "the text ('-': stdin)")

@@ -11,14 +11,14 @@
 namespace gauntlet::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string run = "latest";
   std::string artifacts = "artifacts";
   bool print = false;
   Format format = Format::text;
 };
 
-int report(const Options& options) {
+int report(const ReportOptions& options) {
   const auto folder = lab::RunFolder::find(options.artifacts, options.run);
   if (!folder) return report_error(folder.error());
   const auto record = folder->load();
@@ -42,7 +42,7 @@ int report(const Options& options) {
 }  // namespace
 
 void add_report(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "Markdown and self-contained HTML of a run");
   command->add_option("run", options->run, "run id, folder, 'latest' or 'previous'")
       ->capture_default_str();

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct RooflineOptions {
   std::string backend = "auto";
   bool remeasure = false;
   bool methods = false;
@@ -41,7 +41,7 @@ void print_ceilings(const lab::Ceilings& ceilings, bool methods) {
   fmt::print("{}\n", table.text());
 }
 
-int print_run(const Options& options) {
+int print_run(const RooflineOptions& options) {
   const auto folder = lab::RunFolder::find(options.artifacts, options.run);
   if (!folder) return report_error(folder.error());
   const auto record = folder->load();
@@ -58,7 +58,7 @@ int print_run(const Options& options) {
   return 0;
 }
 
-int roofline(const Options& options, const Context& context) {
+int roofline(const RooflineOptions& options, const Context& context) {
   const MachineInfo machine = read_machine(options.backend != "cpu");
   std::vector<lab::BackendKind> backends;
   if (options.backend != "cuda") backends.push_back(lab::BackendKind::cpu);
@@ -88,7 +88,7 @@ int roofline(const Options& options, const Context& context) {
 }  // namespace
 
 void add_roofline(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RooflineOptions>();
   CLI::App* command = app.add_subcommand("roofline", "measured ceilings of this machine");
   command->add_option("--backend", options->backend, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct RunOptions {
   std::vector<std::string> targets;
   std::string suite;
   lab::BackendChoice backend = lab::BackendChoice::automatic;
@@ -45,8 +45,6 @@ struct Options {
   double memory_gib = 0;
   Format format = Format::text;
 };
-
-Error wrong_use(std::string message) { return {std::move(message), ErrorKind::wrong_use}; }
 
 Expected<std::int64_t> parse_number(const std::string& option, const std::string& text) {
   std::int64_t value = 0;
@@ -89,7 +87,7 @@ Expected<std::optional<lab::Sweep>> parse_sweep(const std::string& text) {
   return std::optional<lab::Sweep>(sweep);
 }
 
-Expected<std::vector<lab::PlanItem>> plan_of(const Options& options, const lab::Catalog& catalog,
+Expected<std::vector<lab::PlanItem>> plan_of(const RunOptions& options, const lab::Catalog& catalog,
                                              const MachineInfo& machine) {
   if (options.targets.empty() && options.suite.empty()) {
     return wrong_use("say what to run: --targets ch07:coalesced_copy or --suite quick");
@@ -114,7 +112,7 @@ Expected<std::vector<lab::PlanItem>> plan_of(const Options& options, const lab::
   return lab::make_plan(targets, options.backend, machine, *overrides, *sweep);
 }
 
-lab::SessionOptions session_options(const Options& options, const Context& context,
+lab::SessionOptions session_options(const RunOptions& options, const Context& context,
                                     std::vector<std::string> arguments) {
   using Policy = lab::ExpectationPolicy;
   lab::SessionOptions session{
@@ -231,8 +229,8 @@ int execute(lab::RunSession& session, Format format) {
   return failed ? 1 : 0;
 }
 
-std::shared_ptr<Options> declare(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+std::shared_ptr<RunOptions> declare(CLI::App& command) {
+  auto options = std::make_shared<RunOptions>();
   command.add_option("--targets,-t", options->targets,
                      "ids, chapters or globs, as in ch07:transpose_padded, ch07, 'ch0*:*copy'");
   const auto suites = lab::load_suites();
@@ -303,7 +301,7 @@ std::shared_ptr<Options> declare(CLI::App& command) {
   return options;
 }
 
-int run(const Options& options, const Context& context, std::vector<std::string> arguments) {
+int run(const RunOptions& options, const Context& context, std::vector<std::string> arguments) {
   const MachineInfo machine = read_machine(options.backend != lab::BackendChoice::cpu);
   auto plan = plan_of(options, context.catalog, machine);
   if (!plan) return report_error(plan.error());
@@ -313,7 +311,7 @@ int run(const Options& options, const Context& context, std::vector<std::string>
   return execute(*session, options.format);
 }
 
-int resume(const Options& options, const Context& context) {
+int resume(const RunOptions& options, const Context& context) {
   const auto folder = lab::RunFolder::find(options.artifacts, options.resume);
   if (!folder) return report_error(folder.error());
   auto record = folder->load();

@@ -21,7 +21,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct Options {
+struct ServeOptions {
   EngineArguments engine;
   std::string tokenizer;
   server::HttpServerConfig http;
@@ -32,7 +32,7 @@ struct Options {
   bool print_config = false;
 };
 
-json config_json(const Options& options) {
+json config_json(const ServeOptions& options) {
   const server::HttpLimits& limits = options.http.limits;
   const engine::SchedulerConfig& scheduler = options.scheduler;
   const auto on_off = [](bool on) { return on ? "on" : "off"; };
@@ -73,7 +73,7 @@ json config_json(const Options& options) {
       {"drain_timeout_s", limits.drain_s}};
 }
 
-Expected<model::Tokenizer> tokenizer_for(const Options& options, OpenModel& model) {
+Expected<model::Tokenizer> tokenizer_for(const ServeOptions& options, OpenModel& model) {
   if (!options.tokenizer.empty()) {
     const auto text = read_file(options.tokenizer);
     if (!text) return text.error();
@@ -97,7 +97,7 @@ int report_end(const engine::Service& service) {
   return fault.empty() ? 0 : 1;
 }
 
-int serve(Options options) {
+int serve(ServeOptions options) {
   if (options.print_config) {
     fmt::print("{}\n", config_json(options).dump(2));
     return 0;
@@ -143,7 +143,7 @@ int serve(Options options) {
   return report_end(service);
 }
 
-void add_server_options(CLI::App& command, Options& options) {
+void add_server_options(CLI::App& command, ServeOptions& options) {
   const auto add = [&](const std::string& name, auto& value, const std::string& help,
                        const char* text) {
     std::string variable = "GAUNTLET_";
@@ -194,7 +194,7 @@ void add_server_options(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_serve(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "serve a model by OpenAI's HTTP API");
   add_model_options(*command, options->engine);
   add_server_options(*command, *options);

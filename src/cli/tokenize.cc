@@ -18,16 +18,11 @@ namespace {
 
 using model::SpecialTokens;
 using model::Tokenizer;
-using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-struct Options {
+struct TokenizeOptions {
   std::string model = "gauntlet-tiny";
   std::optional<std::string> text;
   std::string file = "-";
@@ -45,7 +40,7 @@ Expected<Tokenizer> load_tokenizer(const std::string& model) {
   return model::load_tokenizer(*files);
 }
 
-Expected<std::string> read_input(const Options& options) {
+Expected<std::string> read_input(const TokenizeOptions& options) {
   if (options.text) return *options.text;
   if (options.file != "-") return read_file(options.file);
   std::string text;
@@ -101,7 +96,7 @@ std::string from_hex(std::string_view hex) {
 
 void write(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
-int encode(const Tokenizer& tokenizer, const Options& options, double load_ms) {
+int encode(const Tokenizer& tokenizer, const TokenizeOptions& options, double load_ms) {
   const auto text = read_input(options);
   if (!text) return report_error(text.error());
   const bool as_json = options.format == Format::json;
@@ -117,7 +112,7 @@ int encode(const Tokenizer& tokenizer, const Options& options, double load_ms) {
         fmt::format_to(std::back_inserter(out), "{}{}", first ? "" : ",", id);
         continue;
       }
-      const std::string piece = json(valid_text(tokenizer.token_bytes(id))).dump();
+      const std::string piece = nlohmann::json(valid_text(tokenizer.token_bytes(id))).dump();
       const auto* form = as_json ? "{}{{\"id\": {}, \"text\": {}}}" : "{}{:>7}  {}\n";
       fmt::format_to(std::back_inserter(out), fmt::runtime(form), first || !as_json ? "" : ",\n  ",
                      id, piece);
@@ -126,9 +121,9 @@ int encode(const Tokenizer& tokenizer, const Options& options, double load_ms) {
   });
   if (as_json && options.count) {
     const double encode_ms = milliseconds_since(start);
-    fmt::print("{}\n", json{{"count", count},
-                            {"bytes", text->size()},
-                            {"timing", {{"load_ms", load_ms}, {"encode_ms", encode_ms}}}}
+    fmt::print("{}\n", nlohmann::json{{"count", count},
+                                      {"bytes", text->size()},
+                                      {"timing", {{"load_ms", load_ms}, {"encode_ms", encode_ms}}}}
                            .dump());
   } else if (as_json) {
     fmt::print("], \"count\": {}}}\n", count);
@@ -140,7 +135,7 @@ int encode(const Tokenizer& tokenizer, const Options& options, double load_ms) {
   return 0;
 }
 
-int decode(const Tokenizer& tokenizer, const Options& options) {
+int decode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   const auto ids = parse_ids(*options.decode);
   if (!ids) return report_error(ids.error());
   for (const std::int32_t id : *ids) {
@@ -152,7 +147,7 @@ int decode(const Tokenizer& tokenizer, const Options& options) {
   }
   const std::string bytes = tokenizer.decode(*ids);
   if (options.format == Format::json) {
-    fmt::print("{}\n", json{{"count", ids->size()}, {"text", valid_text(bytes)}}.dump());
+    fmt::print("{}\n", nlohmann::json{{"count", ids->size()}, {"text", valid_text(bytes)}}.dump());
   } else {
     write(bytes);
   }
@@ -161,7 +156,7 @@ int decode(const Tokenizer& tokenizer, const Options& options) {
 
 /// {"text": T} or {"hex": BYTES}, with "special": true -> {"ids": [...]}; {"ids": [...]} ->
 /// {"text", "hex"}.
-json answer(const Tokenizer& tokenizer, const json& request) {
+nlohmann::json answer(const Tokenizer& tokenizer, const nlohmann::json& request) {
   if (request.contains("ids")) {
     const std::string bytes = tokenizer.decode(request["ids"].get<Ids>());
     return {{"text", valid_text(bytes)}, {"hex", to_hex(bytes)}};
@@ -182,17 +177,18 @@ int serve_lines(const Tokenizer& tokenizer) {
     line.reset(text);
     if (size < 0) return 0;
     try {
-      const json request = json::parse(std::string_view(text, static_cast<std::size_t>(size)));
+      const nlohmann::json request =
+          nlohmann::json::parse(std::string_view(text, static_cast<std::size_t>(size)));
       write(answer(tokenizer, request).dump() + "\n");
       std::fflush(stdout);
-    } catch (const json::exception& wrong) {
+    } catch (const nlohmann::json::exception& wrong) {
       return report_error(
           {fmt::format("line {} is no request: {}", number, wrong.what()), ErrorKind::wrong_use});
     }
   }
 }
 
-int tokenize(const Options& options) {
+int tokenize(const TokenizeOptions& options) {
   const auto start = Clock::now();
   const auto tokenizer = load_tokenizer(options.model);
   const double load_ms = milliseconds_since(start);
@@ -204,7 +200,7 @@ int tokenize(const Options& options) {
 }  // namespace
 
 void add_tokenize(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TokenizeOptions>();
   CLI::App* command = app.add_subcommand("tokenize", "Token ids of a text, or the text of ids");
   command->add_option("--model", options->model, "a model's folder, .gguf file or name")
       ->capture_default_str();

@@ -4,14 +4,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cmath>
 #include <unordered_set>
 
 #include "core/check.h"
+#include "load/await.h"
 #include "load/exchange.h"
 #include "load/stream_sink.h"
 
@@ -22,7 +21,6 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 /// A fault of ours ends the run, not one coroutine.
 constexpr auto kRethrow = [](const std::exception_ptr& fault) {
   if (fault) std::rethrow_exception(fault);

@@ -6,8 +6,6 @@
 namespace gauntlet::load {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMostWords = 200;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -36,7 +34,7 @@ bool is_text(std::string_view after_quote) {
   return false;
 }
 
-std::int64_t count_in(const json& usage, const char* name) {
+std::int64_t count_in(const nlohmann::json& usage, const char* name) {
   const auto found = usage.find(name);
   return found != usage.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
@@ -69,7 +67,7 @@ EventScan scan_event(std::string_view data) {
 }
 
 std::optional<Usage> usage_of(std::string_view json_text) {
-  const json body = json::parse(json_text, nullptr, false);
+  const nlohmann::json body = nlohmann::json::parse(json_text, nullptr, false);
   if (!body.is_object()) return std::nullopt;
   const auto found = body.find("usage");
   if (found == body.end() || !found->is_object()) return std::nullopt;
@@ -84,9 +82,9 @@ std::optional<Usage> usage_of(std::string_view json_text) {
 
 std::string error_words(std::string_view json_text) {
   std::string words(json_text);
-  const json body = json::parse(json_text, nullptr, false);
+  const nlohmann::json body = nlohmann::json::parse(json_text, nullptr, false);
   if (body.is_object() && body.contains("error")) {
-    const json& error = body["error"];
+    const nlohmann::json& error = body["error"];
     if (error.is_string()) words = error.get<std::string>();
     if (error.is_object() && error.contains("message") && error["message"].is_string()) {
       words = error["message"].get<std::string>();

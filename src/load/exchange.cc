@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <tuple>
 
 #include "core/check.h"
+#include "load/await.h"
 
 namespace gauntlet::load {
 namespace {
@@ -20,8 +19,6 @@ using boost::beast::error_code;
 using boost::beast::string_view;
 using tcp = asio::ip::tcp;
 
-// GCC 12 destroys twice what a conditional expression under co_await makes: here it is an if.
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = 8 << 10;
 
 /// Hands the body on where it lies: no copy, no buffer of its own.

@@ -10,8 +10,6 @@
 namespace gauntlet::load {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::int64_t kSampleWords = 2048;
 constexpr std::size_t kFewestIds = 16;
 
@@ -24,10 +22,10 @@ Expected<std::string> first_model(Client& client) {
                     "GAUNTLET_API_KEY",
                     answer->status)};
   }
-  const json body = json::parse(answer->body, nullptr, false);
+  const nlohmann::json body = nlohmann::json::parse(answer->body, nullptr, false);
   if (answer->status == 200 && body.is_object() && body.contains("data") &&
       body["data"].is_array() && !body["data"].empty()) {
-    const json& first = body["data"].front();
+    const nlohmann::json& first = body["data"].front();
     if (first.is_object() && first.contains("id") && first["id"].is_string()) {
       return first["id"].get<std::string>();
     }
@@ -40,14 +38,14 @@ Expected<std::string> first_model(Client& client) {
 
 /// Empty where the server has no tokenizer to ask.
 Expected<std::vector<std::int32_t>> known_ids(Client& client, const std::string& model) {
-  const json request = {
+  const nlohmann::json request = {
       {"model", model}, {"prompt", words(kSampleWords, 1)}, {"add_special_tokens", false}};
   const auto answer = client.ask("/tokenize", request.dump());
   if (!answer) return answer.error();
   std::vector<std::int32_t> ids;
-  const json body = json::parse(answer->body, nullptr, false);
+  const nlohmann::json body = nlohmann::json::parse(answer->body, nullptr, false);
   if (answer->status != 200 || !body.is_object() || !body.contains("tokens")) return ids;
-  for (const json& id : body["tokens"]) {
+  for (const nlohmann::json& id : body["tokens"]) {
     if (id.is_number_integer()) ids.push_back(id.get<std::int32_t>());
   }
   std::ranges::sort(ids);
@@ -57,11 +55,11 @@ Expected<std::vector<std::int32_t>> known_ids(Client& client, const std::string&
 }
 
 Expected<std::int64_t> tokens_of(Client& client, const RequestForm& form, std::int64_t num_words) {
-  json request = {{"model", form.model}, {"max_tokens", 1}};
+  nlohmann::json request = {{"model", form.model}, {"max_tokens", 1}};
   const bool is_chat = form.endpoint == Endpoint::chat;
   const std::string text = words(num_words, 2);
   if (is_chat) {
-    request["messages"] = json::array({{{"role", "user"}, {"content", text}}});
+    request["messages"] = nlohmann::json::array({{{"role", "user"}, {"content", text}}});
   } else {
     request["prompt"] = text;
   }

@@ -10,22 +10,20 @@
 namespace gauntlet::load {
 namespace {
 
-using nlohmann::json;
-
 /// Reading: what is missing, or no number, is not known.
-double number_at(const json& object, const char* name) {
+double number_at(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : NAN;
 }
 
-stats::Interval figure_at(const json& object, const char* name) {
+stats::Interval figure_at(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_object()) return {};
   const stats::Interval figure = stats::interval_from_json(*found);
   return std::isnan(figure.value) ? stats::Interval{} : figure;
 }
 
-stats::Percentiles percentiles_at(const json& object, const char* name) {
+stats::Percentiles percentiles_at(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_object()) return {};
   return {.mean = figure_at(*found, "mean"),
@@ -36,7 +34,7 @@ stats::Percentiles percentiles_at(const json& object, const char* name) {
           .max = number_at(*found, "max")};
 }
 
-PointResult point_from(const json& object) {
+PointResult point_from(const nlohmann::json& object) {
   return {.offered_per_s = number_at(object, "offered_per_s"),
           .requests_per_s = figure_at(object, "requests_per_s"),
           .output_tokens_per_s = figure_at(object, "output_tokens_per_s"),
@@ -49,17 +47,17 @@ PointResult point_from(const json& object) {
           .e2e_s = percentiles_at(object, "e2e_s")};
 }
 
-std::optional<double> optional_at(const json& object, const char* name) {
+std::optional<double> optional_at(const nlohmann::json& object, const char* name) {
   const double value = number_at(object, name);
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-std::string text_at(const json& object, const char* name) {
+std::string text_at(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-Expected<LoadResult> result_from(const json& root, const std::string& name) {
+Expected<LoadResult> result_from(const nlohmann::json& root, const std::string& name) {
   if (!root.is_object() || text_at(root, "kind") != kLoadResultKind || !root.contains("points") ||
       !root["points"].is_array() || root["points"].empty()) {
     return Error{fmt::format("{} is no result of 'gauntlet load --format json'", name),
@@ -74,7 +72,7 @@ Expected<LoadResult> result_from(const json& root, const std::string& name) {
   LoadResult result{.command_line = text_at(root, "command_line"),
                     .url = text_at(root, "url"),
                     .model = text_at(root, "model")};
-  for (const json& point : root["points"]) {
+  for (const nlohmann::json& point : root["points"]) {
     if (point.is_object()) result.points.push_back(point_from(point));
   }
   if (root.contains("slo") && root["slo"].is_object()) {
@@ -86,7 +84,7 @@ Expected<LoadResult> result_from(const json& root, const std::string& name) {
   if (sweep == root.end() || !sweep->is_object()) return result;
   result.sweep_key =
       text_at(*sweep, "key") == "concurrency" ? SweepKey::concurrency : SweepKey::rate;
-  for (const json& load : sweep->value("loads", json::array())) {
+  for (const nlohmann::json& load : sweep->value("loads", nlohmann::json::array())) {
     result.loads.push_back(load.is_number() ? load.get<double>() : 0);
   }
   const double best = number_at(*sweep, "best");
@@ -103,8 +101,8 @@ Expected<LoadResult> result_from(const json& root, const std::string& name) {
 
 Expected<LoadResult> load_result_from_json(std::string_view text, const std::string& name) {
   try {
-    return result_from(json::parse(text, nullptr, false), name);
-  } catch (const json::exception& e) {
+    return result_from(nlohmann::json::parse(text, nullptr, false), name);
+  } catch (const nlohmann::json::exception& e) {
     return Error{fmt::format("{} holds something else than a load test: {}", name, e.what()),
                  ErrorKind::wrong_use};
   }

@@ -11,12 +11,10 @@
 namespace gauntlet::load {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::int64_t kMostTokens = 1 << 22;
 constexpr double kMostSeconds = 7 * 86400;
 
-std::optional<std::int64_t> count_of(const json& line, const char* name) {
+std::optional<std::int64_t> count_of(const nlohmann::json& line, const char* name) {
   const auto found = line.find(name);
   if (found == line.end() || !found->is_number_integer()) return std::nullopt;
   const auto value = found->get<std::int64_t>();
@@ -24,7 +22,7 @@ std::optional<std::int64_t> count_of(const json& line, const char* name) {
 }
 
 /// A sentence about what is wrong, or empty.
-std::string read_line(const json& line, double earliest_s, TraceLine& out) {
+std::string read_line(const nlohmann::json& line, double earliest_s, TraceLine& out) {
   if (!line.is_object()) return "is no JSON object";
   const auto at = line.find("at_s");
   if (at == line.end() || !at->is_number()) return "has no number 'at_s'";
@@ -59,7 +57,8 @@ Expected<std::vector<TraceLine>> parse_trace(std::string_view text, const std::s
     if (trim(line).empty()) continue;
     TraceLine parsed;
     const double earliest_s = trace.empty() ? 0 : trace.back().at_s;
-    const std::string fault = read_line(json::parse(line, nullptr, false), earliest_s, parsed);
+    const std::string fault =
+        read_line(nlohmann::json::parse(line, nullptr, false), earliest_s, parsed);
     if (!fault.empty()) {
       return Error{fmt::format("{} line {} {}", name, number, fault), ErrorKind::wrong_use};
     }

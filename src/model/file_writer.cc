@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBufferBytes = 4u << 20;
 
-Error failure(const fs::path& path, int number) {
+Error write_failure(const fs::path& path, int number) {
   return {.message = fmt::format("cannot write {}: {}", path.string(), std::strerror(number))};
 }
 
@@ -34,7 +34,7 @@ Expected<FileWriter> FileWriter::create(const fs::path& path) {
   int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (descriptor >= 0) return FileWriter(descriptor, Name::none, path);
   descriptor = ::open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) return failure(path, errno);
+  if (descriptor < 0) return write_failure(path, errno);
   return FileWriter(descriptor, Name::temporary, path);
 }
 
@@ -97,7 +97,7 @@ Expected<void> FileWriter::finish() {
     if (linked != 0) error_number_ = errno;
   }
   if (!failed() && ::rename(temporary.c_str(), path_.c_str()) != 0) error_number_ = errno;
-  if (failed()) return failure(path_, error_number_);
+  if (failed()) return write_failure(path_, error_number_);
   ::close(std::exchange(descriptor_, -1));
   return {};
 }

@@ -13,7 +13,7 @@
 namespace gauntlet::model {
 namespace {
 
-constexpr std::uint32_t kMaxDimensions = 4;
+constexpr std::uint32_t kMaxGgufDimensions = 4;
 constexpr std::uint64_t kMaxNameBytes = 65535;
 constexpr std::uint64_t kMaxAlignment = 1u << 20;
 
@@ -194,7 +194,7 @@ class GgufFile::Parser {
     if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes) {
       return refuse("a tensor has no name");
     }
-    if (dimensions < 1 || dimensions > kMaxDimensions) {
+    if (dimensions < 1 || dimensions > kMaxGgufDimensions) {
       return refuse(tensor, fmt::format("has {} dimensions", dimensions));
     }
     for (std::uint32_t i = 0; i < dimensions; ++i) {

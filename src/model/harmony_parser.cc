@@ -9,7 +9,7 @@ namespace {
 
 /// A header longer than this, or with a line end, is no header: a model that does not write harmony
 /// would otherwise be silent until it stops.
-constexpr std::size_t kMaxHeaderBytes = 512;
+constexpr std::size_t kMaxTurnHeaderBytes = 512;
 
 std::string lossy(std::string_view bytes) {
   Utf8Holder holder;
@@ -114,7 +114,7 @@ std::string HarmonyParser::push_text(std::string_view bytes) {
                                              : header_.author;
       part += bytes;
       header_.text += bytes;
-      const bool endless = header_.text.size() > kMaxHeaderBytes;
+      const bool endless = header_.text.size() > kMaxTurnHeaderBytes;
       return endless || bytes.find('\n') != std::string_view::npos ? give_up_header() : "";
     }
     case State::between:

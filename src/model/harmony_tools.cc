@@ -14,31 +14,31 @@
 namespace gauntlet::model {
 namespace {
 
-using Json = nlohmann::ordered_json;  // properties keep the order they were written in
+using OrderedJson = nlohmann::ordered_json;  // properties keep the order they were written in
 
 // A schema comes from outside: both bounds keep a hostile one from costing more than its text.
 constexpr std::size_t kMaxSchemaBytes = 64 << 10;
-constexpr int kMaxDepth = 32;
+constexpr int kMaxToolDepth = 32;
 
-const Json* find(const Json& schema, const char* key) {
+const OrderedJson* find(const OrderedJson& schema, const char* key) {
   const auto at = schema.is_object() ? schema.find(key) : schema.end();
   return at == schema.end() ? nullptr : &*at;
 }
 
 /// A member that is a string; null otherwise.
-const std::string* find_text(const Json& schema, const char* key) {
-  const Json* value = find(schema, key);
+const std::string* find_text(const OrderedJson& schema, const char* key) {
+  const OrderedJson* value = find(schema, key);
   return value && value->is_string() ? value->get_ptr<const std::string*>() : nullptr;
 }
 
 /// A member that is a list; null otherwise.
-const Json* find_list(const Json& schema, const char* key) {
-  const Json* value = find(schema, key);
+const OrderedJson* find_list(const OrderedJson& schema, const char* key) {
+  const OrderedJson* value = find(schema, key);
   return value && value->is_array() ? value : nullptr;
 }
 
-bool has_choices(const Json& schema) {
-  const Json* choices = find_list(schema, "enum");
+bool has_choices(const OrderedJson& schema) {
+  const OrderedJson* choices = find_list(schema, "enum");
   return choices && !choices->empty();
 }
 
@@ -57,12 +57,14 @@ std::string number_text(double value) {
   return out;
 }
 
-std::string json_text(const Json& value) {
+std::string json_text(const OrderedJson& value) {
   if (value.is_number_float()) return number_text(value.get<double>());
-  if (!value.is_structured()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!value.is_structured())
+    return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   std::vector<std::string> parts;
   for (const auto& [key, item] : value.items()) {
-    parts.push_back(value.is_object() ? Json(key).dump() + ":" + json_text(item) : json_text(item));
+    parts.push_back(value.is_object() ? OrderedJson(key).dump() + ":" + json_text(item)
+                                      : json_text(item));
   }
   return fmt::format("{}{}{}", value.is_object() ? "{" : "[", fmt::join(parts, ","),
                      value.is_object() ? "}" : "]");
@@ -73,8 +75,8 @@ std::string json_text(const Json& value) {
 enum class ChosenString { bare, as_json };
 
 /// "default: ..." when the schema has one.
-std::string default_text(const Json& schema, ChosenString chosen = ChosenString::bare) {
-  const Json* value = find(schema, "default");
+std::string default_text(const OrderedJson& schema, ChosenString chosen = ChosenString::bare) {
+  const OrderedJson* value = find(schema, "default");
   if (!value) return "";
   const std::string* text = find_text(schema, "default");
   if (!text) return "default: " + json_text(*value);
@@ -84,15 +86,16 @@ std::string default_text(const Json& schema, ChosenString chosen = ChosenString:
 
 class TypeWriter {
  public:
-  std::string type(const Json& schema, const std::string& indent, int depth = 0) {
-    if (depth == kMaxDepth) {
+  std::string type(const OrderedJson& schema, const std::string& indent, int depth = 0) {
+    if (depth == kMaxToolDepth) {
       too_deep_ = true;
       return "any";
     }
-    if (const Json* variants = find_list(schema, "oneOf")) return one_of(*variants, indent, depth);
-    if (const Json* types = find_list(schema, "type")) {
+    if (const OrderedJson* variants = find_list(schema, "oneOf"))
+      return one_of(*variants, indent, depth);
+    if (const OrderedJson* types = find_list(schema, "type")) {
       std::vector<std::string> names;
-      for (const Json& one : *types) {
+      for (const OrderedJson& one : *types) {
         if (one.is_string()) names.push_back(one == "integer" ? "number" : one.get<std::string>());
       }
       if (!names.empty()) return fmt::format("{}", fmt::join(names, " | "));
@@ -104,7 +107,7 @@ class TypeWriter {
     if (*name == "number" || *name == "integer") return "number";
     if (*name == "boolean") return "boolean";
     if (*name == "array") {
-      const Json* items = find(schema, "items");
+      const OrderedJson* items = find(schema, "items");
       return items ? type(*items, indent, depth + 1) + "[]" : "Array<any>";
     }
     return "any";
@@ -112,19 +115,19 @@ class TypeWriter {
   bool too_deep() const { return too_deep_; }
 
  private:
-  static std::string choices(const Json& schema) {
+  static std::string choices(const OrderedJson& schema) {
     std::vector<std::string> quoted;
-    if (const Json* list = find_list(schema, "enum")) {
-      for (const Json& one : *list) {
+    if (const OrderedJson* list = find_list(schema, "enum")) {
+      for (const OrderedJson& one : *list) {
         if (one.is_string()) quoted.push_back("\"" + one.get<std::string>() + "\"");
       }
     }
     return quoted.empty() ? "string" : fmt::format("{}", fmt::join(quoted, " | "));
   }
 
-  std::string nullable_type(const Json& schema, const std::string& indent, int depth) {
+  std::string nullable_type(const OrderedJson& schema, const std::string& indent, int depth) {
     std::string text = type(schema, indent, depth + 1);
-    const Json* nullable = find(schema, "nullable");
+    const OrderedJson* nullable = find(schema, "nullable");
     if (nullable && *nullable == true && text.find("null") == std::string::npos) text += " | null";
     return text;
   }
@@ -133,9 +136,9 @@ class TypeWriter {
     return comments.empty() ? "" : fmt::format(" // {}", fmt::join(comments, " "));
   }
 
-  std::string one_of(const Json& variants, const std::string& indent, int depth) {
+  std::string one_of(const OrderedJson& variants, const std::string& indent, int depth) {
     std::string out;
-    for (const Json& variant : variants) {
+    for (const OrderedJson& variant : variants) {
       out += "\n" + indent + " | " + nullable_type(variant, indent + "   ", depth);
       std::vector<std::string> comments;
       if (const auto* description = find_text(variant, "description")) {
@@ -149,15 +152,15 @@ class TypeWriter {
     return out;
   }
 
-  std::string object(const Json& schema, const std::string& indent, int depth) {
+  std::string object(const OrderedJson& schema, const std::string& indent, int depth) {
     std::string out;
     if (const auto* description = find_text(schema, "description")) {
       out += indent + "// " + *description + "\n";
     }
     out += "{\n";
-    const Json* properties = find(schema, "properties");
+    const OrderedJson* properties = find(schema, "properties");
     if (properties && properties->is_object()) {
-      const Json* required = find_list(schema, "required");
+      const OrderedJson* required = find_list(schema, "required");
       for (const auto& [key, value] : properties->items()) {
         const bool needed =
             required && std::find(required->begin(), required->end(), key) != required->end();
@@ -167,20 +170,21 @@ class TypeWriter {
     return out + indent + "}";
   }
 
-  std::string property(const std::string& name, const Json& schema, const std::string& indent,
-                       int depth) {
+  std::string property(const std::string& name, const OrderedJson& schema,
+                       const std::string& indent, int depth) {
     std::string out;
     const auto comment = [&](const std::string& text) { out += indent + "// " + text + "\n"; };
-    const Json* one = find(schema, "oneOf");
+    const OrderedJson* one = find(schema, "oneOf");
     const std::string* description = find_text(schema, "description");
     if (const auto* title = find_text(schema, "title")) {
       comment(*title);
       out += indent + "//\n";
     }
     if (!one && description) comment(*description);
-    if (const Json* examples = find_list(schema, "examples"); examples && !examples->empty()) {
+    if (const OrderedJson* examples = find_list(schema, "examples");
+        examples && !examples->empty()) {
       comment("Examples:");
-      for (const Json& example : *examples) {
+      for (const OrderedJson& example : *examples) {
         if (example.is_string()) comment("- \"" + example.get<std::string>() + "\"");
       }
     }
@@ -191,8 +195,8 @@ class TypeWriter {
   }
 
   /// A property with oneOf: each variant on a line of its own, and no description said twice.
-  std::string alternatives(const std::string& name, const Json& schema, const Json& variants,
-                           const std::string& indent, int depth) {
+  std::string alternatives(const std::string& name, const OrderedJson& schema,
+                           const OrderedJson& variants, const std::string& indent, int depth) {
     std::string out;
     const std::string* description = find_text(schema, "description");
     const std::string* first =
@@ -202,7 +206,7 @@ class TypeWriter {
     if (find(schema, "default")) out += indent + "// " + default_text(schema) + "\n";
     out += indent + name + ":\n";
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      const Json& variant = variants[i];
+      const OrderedJson& variant = variants[i];
       out += indent + " | " + nullable_type(variant, indent + "   ", depth);
       std::vector<std::string> comments;
       const std::string* own = find_text(variant, "description");
@@ -269,11 +273,11 @@ Expected<std::string> schema_to_typescript(std::string_view schema) {
   JsonScanner scanner(schema);
   std::string_view whole;
   if (!scanner.skip(whole) || !scanner.end()) return wrong("are wrong: " + scanner.error());
-  const Json parsed = Json::parse(schema, nullptr, false);
+  const OrderedJson parsed = OrderedJson::parse(schema, nullptr, false);
   if (parsed.is_discarded()) return wrong("are no JSON");
   TypeWriter writer;
   std::string type = writer.type(parsed, "");
-  if (writer.too_deep()) return wrong(fmt::format("are nested deeper than {}", kMaxDepth));
+  if (writer.too_deep()) return wrong(fmt::format("are nested deeper than {}", kMaxToolDepth));
   return type;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxReadDepth = 32;
 constexpr std::size_t kMaxBytes = 64u << 20;
 
 /// Sees keys and depth while the parser works; what it refuses is dropped and remembered.
@@ -23,8 +23,8 @@ class Watch {
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
     if (!fault_.empty()) return false;
     if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) {
-      if (depth >= kMaxDepth) {
-        fault_ = fmt::format("is nested more than {} levels deep", kMaxDepth);
+      if (depth >= kMaxReadDepth) {
+        fault_ = fmt::format("is nested more than {} levels deep", kMaxReadDepth);
         return false;
       }
       if (event == json::parse_event_t::object_start) keys_.emplace_back();

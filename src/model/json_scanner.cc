@@ -9,7 +9,7 @@
 namespace gauntlet::model {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxScanDepth = 64;
 
 }  // namespace
 
@@ -110,7 +110,7 @@ bool JsonScanner::skip(std::string_view& raw) {
     if (c == '"') {
       if (!string(ignored)) return false;
     } else if (c == '{' || c == '[') {
-      if (open.size() == kMaxDepth) return fail("values are nested too deeply");
+      if (open.size() == kMaxScanDepth) return fail("values are nested too deeply");
       open += c == '{' ? '}' : ']';
       ++at_;
     } else if (!open.empty() && c == open.back()) {

@@ -9,8 +9,8 @@ Vector row_of(const Vector& all, std::int64_t row, std::int64_t width) {
   return {all.begin() + row * width, all.begin() + (row + 1) * width};
 }
 
-std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::string& layer,
-                                        TensorBinder& bind) {
+std::vector<ExpertWeights> bind_gguf_experts(const ModelConfig& config, const std::string& layer,
+                                             TensorBinder& bind) {
   const std::int64_t count = config.num_experts;
   const std::int64_t hidden = config.hidden, intermediate = config.intermediate;
   const Matrix gate = bind.matrix(layer + "ffn_gate_exps.weight", {count, intermediate, hidden});
@@ -31,7 +31,7 @@ std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::st
   return experts;
 }
 
-LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
+LayerWeights bind_gguf_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
   const std::string layer = fmt::format("blk.{}.", index);
   const std::int64_t hidden = config.hidden;
   const std::int64_t query = config.query_width();
@@ -49,7 +49,7 @@ LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBin
           .mlp_norm = bind.vector(layer + "post_attention_norm.weight", {hidden}),
           .router = bind.matrix(layer + "ffn_gate_inp.weight", {config.num_experts, hidden}),
           .router_bias = bind.vector(layer + "ffn_gate_inp.bias", {config.num_experts}),
-          .experts = bind_experts(config, layer, bind)};
+          .experts = bind_gguf_experts(config, layer, bind)};
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Expected<ModelWeights> bind_gguf(const ModelConfig& config, const TensorTable& t
                         : bind.matrix("output.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("output_norm.weight", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
-    weights.layers.push_back(bind_layer(config, layer, bind));
+    weights.layers.push_back(bind_gguf_layer(config, layer, bind));
   }
   if (bind.failed()) return bind.error();
   return weights;

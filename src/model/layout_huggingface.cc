@@ -6,8 +6,9 @@
 namespace gauntlet::model {
 namespace {
 
-std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::string& experts,
-                                        TensorBinder& bind) {
+std::vector<ExpertWeights> bind_huggingface_experts(const ModelConfig& config,
+                                                    const std::string& experts,
+                                                    TensorBinder& bind) {
   if (bind.has(experts + "gate_up_proj")) {
     return bind_transposed_experts(config,
                                    {.gate_up = experts + "gate_up_proj",
@@ -26,7 +27,8 @@ std::vector<ExpertWeights> bind_experts(const ModelConfig& config, const std::st
                             bind);
 }
 
-LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
+LayerWeights bind_huggingface_layer(const ModelConfig& config, std::int64_t index,
+                                    TensorBinder& bind) {
   const std::string layer = fmt::format("model.layers.{}.", index);
   const std::string attention = layer + "self_attn.";
   const std::string mlp = layer + "mlp.";
@@ -46,7 +48,7 @@ LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBin
           .mlp_norm = bind.vector(layer + "post_attention_layernorm.weight", {hidden}),
           .router = bind.matrix(mlp + "router.weight", {config.num_experts, hidden}),
           .router_bias = bind.vector(mlp + "router.bias", {config.num_experts}),
-          .experts = bind_experts(config, mlp + "experts.", bind)};
+          .experts = bind_huggingface_experts(config, mlp + "experts.", bind)};
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ Expected<ModelWeights> bind_huggingface(const ModelConfig& config, const TensorT
                         : bind.matrix("lm_head.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("model.norm.weight", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
-    weights.layers.push_back(bind_layer(config, layer, bind));
+    weights.layers.push_back(bind_huggingface_layer(config, layer, bind));
   }
   if (bind.failed()) return bind.error();
   return weights;

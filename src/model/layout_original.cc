@@ -11,7 +11,8 @@ Vector part_of(const Vector& all, std::int64_t first, std::int64_t count) {
   return {all.begin() + first, all.begin() + first + count};
 }
 
-LayerWeights bind_layer(const ModelConfig& config, std::int64_t index, TensorBinder& bind) {
+LayerWeights bind_original_layer(const ModelConfig& config, std::int64_t index,
+                                 TensorBinder& bind) {
   const std::string attention = fmt::format("block.{}.attn.", index);
   const std::string mlp = fmt::format("block.{}.mlp.", index);
   const std::int64_t hidden = config.hidden;
@@ -51,7 +52,7 @@ Expected<ModelWeights> bind_original(const ModelConfig& config, const TensorTabl
   weights.lm_head = bind.matrix("unembedding.weight", {config.vocab, config.hidden});
   weights.final_norm = bind.vector("norm.scale", {config.hidden});
   for (std::int64_t layer = 0; layer < config.num_layers && !bind.failed(); ++layer) {
-    weights.layers.push_back(bind_layer(config, layer, bind));
+    weights.layers.push_back(bind_original_layer(config, layer, bind));
   }
   if (bind.failed()) return bind.error();
   return weights;

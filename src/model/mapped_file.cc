@@ -16,7 +16,7 @@
 namespace gauntlet::model {
 namespace {
 
-Error failure(const std::filesystem::path& path, int number) {
+Error map_failure(const std::filesystem::path& path, int number) {
   return {.message = fmt::format("cannot read {}: {}", path.string(), std::strerror(number))};
 }
 
@@ -24,7 +24,7 @@ Error failure(const std::filesystem::path& path, int number) {
 
 Expected<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return failure(path, errno);
+  if (descriptor < 0) return map_failure(path, errno);
   struct stat status{};
   int number = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (number == 0 && !S_ISREG(status.st_mode)) number = EINVAL;
@@ -35,7 +35,7 @@ Expected<MappedFile> MappedFile::open(const std::filesystem::path& path) {
     if (memory == MAP_FAILED) number = errno;
   }
   ::close(descriptor);
-  if (number != 0) return failure(path, number);
+  if (number != 0) return map_failure(path, number);
   return MappedFile(static_cast<const std::byte*>(memory), size);
 }
 

@@ -17,7 +17,7 @@ void write_span(const std::vector<T>& values, FileWriter& file) {
   file.write(std::as_bytes(std::span(values)));
 }
 
-bool is_exact_in_bf16(const float* values, std::size_t count) {
+bool are_exact_in_bf16(const float* values, std::size_t count) {
   return std::all_of(values, values + count, [](float value) {
     return (std::bit_cast<std::uint32_t>(value) & 0xFFFFu) == 0;
   });
@@ -118,7 +118,7 @@ void write_values(const float* values, std::size_t count, TensorType type, FileW
 }
 
 bool is_exact_in_bf16(const Vector& values) {
-  return is_exact_in_bf16(values.data(), values.size());
+  return are_exact_in_bf16(values.data(), values.size());
 }
 
 bool is_exact_in_bf16(const Matrix& matrix) {

@@ -8,6 +8,7 @@
 #include "model/json_scanner.h"
 #include "model/o200k_split.h"
 #include "model/token_table.h"
+#include "model/utf8.h"
 
 namespace gauntlet::model {
 namespace {
@@ -101,15 +102,6 @@ class JsonTokens {
   JsonScanner scanner_;
   GgufTokens list_;
 };
-
-void append_utf8(char32_t code, std::string& out) {
-  if (code < 0x80) {
-    out.push_back(static_cast<char>(code));
-  } else {  // two bytes reach all that byte-level BPE needs
-    out.push_back(static_cast<char>(0xC0u | code >> 6));
-    out.push_back(static_cast<char>(0x80u | (code & 0x3Fu)));
-  }
-}
 
 /// How byte-level BPE spells each byte: itself where it is printable, else a letter from U+0100 on.
 std::vector<std::string> byte_spellings() {

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Forty times the published file; positions in the table of tokens are 32 bits.
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxTokenizerBytes = std::size_t{1} << 30;
 
 class TokenizerJson {
  public:
@@ -25,7 +25,7 @@ class TokenizerJson {
 
   bool read(TokenizerBuilder& builder) {
     builder_ = &builder;
-    if (text_.size() > kMaxBytes) return fail("it is larger than 1 GiB, no tokenizer is");
+    if (text_.size() > kMaxTokenizerBytes) return fail("it is larger than 1 GiB, no tokenizer is");
     // Both sizes are those of the published file, in bytes per entry; a bad guess costs little.
     builder.reserve(text_.size() / 140, text_.size() / 60);
     const bool read = scanner_.object([this](std::string_view key) { return member(key); }) &&

@@ -44,9 +44,9 @@ TensorType common_type(const std::vector<const Matrix*>& views) {
 }
 
 /// The tensors under Hugging Face's names.
-class Plan {
+class FolderPlan {
  public:
-  explicit Plan(const ModelWeights& weights) {
+  explicit FolderPlan(const ModelWeights& weights) {
     matrix("model.embed_tokens.weight", weights.embedding);
     if (!weights.config.tied_embeddings) matrix("lm_head.weight", weights.lm_head);
     vector("model.norm.weight", weights.final_norm);
@@ -194,7 +194,7 @@ class Plan {
   std::vector<PlannedTensor> tensors_;
 };
 
-Expected<void> write_safetensors(const Plan& plan, const fs::path& path,
+Expected<void> write_safetensors(const FolderPlan& plan, const fs::path& path,
                                  const WriteProgress& progress) {
   ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   std::uint64_t offset = 0;
@@ -221,7 +221,8 @@ Expected<void> write_folder(const ModelWeights& weights,
                             const std::optional<std::string>& tokenizer_json,
                             const fs::path& folder, const WriteProgress& progress) {
   if (const auto made = make_folders(folder); !made) return made.error();
-  const auto written = write_safetensors(Plan(weights), folder / "model.safetensors", progress);
+  const auto written =
+      write_safetensors(FolderPlan(weights), folder / "model.safetensors", progress);
   if (!written) return written.error();
   const ExpertFormat experts =
       are_mxfp4(weights.layers[0]) ? ExpertFormat::mxfp4 : ExpertFormat::plain;

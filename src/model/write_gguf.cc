@@ -122,9 +122,9 @@ void put_tokens(const ModelConfig& config, const GgufTokens& tokens, Metadata& m
   metadata.put_flag(key + "add_bos_token", config.add_bos);
 }
 
-class Plan {
+class GgufPlan {
  public:
-  explicit Plan(const ModelWeights& weights) : config_(weights.config) {
+  explicit GgufPlan(const ModelWeights& weights) : config_(weights.config) {
     matrix("token_embd.weight", weights.embedding);
     vector("output_norm.weight", weights.final_norm);
     if (!config_.tied_embeddings) matrix("output.weight", weights.lm_head);
@@ -251,7 +251,7 @@ Expected<void> write_gguf(const ModelWeights& weights, const GgufTokens& tokens,
   metadata.put("general.alignment", static_cast<std::uint32_t>(kGgufAlignment));
   put_shape(config, metadata);
   put_tokens(config, tokens, metadata);
-  const Plan plan(weights);
+  const GgufPlan plan(weights);
 
   auto file = FileWriter::create(path);
   if (!file) return file.error();

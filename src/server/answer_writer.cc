@@ -10,11 +10,6 @@
 namespace gauntlet::server {
 namespace {
 
-/// Tokens may be parts of characters, which JSON cannot hold.
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},

@@ -13,12 +13,6 @@
 namespace gauntlet::server {
 namespace {
 
-std::int64_t unix_now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 std::uint64_t seed_of_chance() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -41,6 +35,12 @@ std::shared_ptr<Reply> refuse_method(const std::string& path, const std::string&
 }
 
 }  // namespace
+
+std::int64_t unix_now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
 
 Api::Api(ApiConfig config, engine::Service& service, const model::Tokenizer& tokenizer,
          ServerMetrics& metrics)

@@ -16,6 +16,9 @@
 
 namespace gauntlet::server {
 
+/// As the `created` fields of answers count.
+std::int64_t unix_now_s();
+
 struct ServedModel {
   std::string name;
   std::int64_t vocab = 0;

@@ -16,21 +16,11 @@ constexpr std::int64_t kDefaultCompletionTokens = 16;  // OpenAI's
 /// That are listed at once: a list is many times as large as its text.
 constexpr std::size_t kMaxListedTokens = std::size_t{1} << 18;
 
-std::int64_t unix_now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 DecoderOptions decoder_options(const GenerationParams& params, std::uint64_t call_seed) {
   return {.stops = params.stops,
           .stop_ids = params.stop_ids,
           .log_probs = params.top_log_probs ? LogProbs::shown : LogProbs::omitted,
           .call_seed = call_seed};
-}
-
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 /// What all answers have in common; requests and decoder are the endpoint's.

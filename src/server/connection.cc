@@ -4,21 +4,21 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
-#include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/read_size.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <chrono>
-#include <type_traits>
 
 #include "core/random.h"
 #include "server/request_log.h"
+#include "server/response_head.h"
+#include "server/transport.h"
 
 namespace gauntlet::server {
 namespace {
@@ -28,9 +28,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr auto kPresenceCheck = std::chrono::milliseconds(100);
-constexpr auto kGentleClose = std::chrono::seconds(2);
 constexpr std::size_t kReadBytes = 64 << 10;
 /// Parsing takes about 10 ns per byte: longer than this, and streams would be seen to stop.
 constexpr std::size_t kLargeBody = 64 << 10;
@@ -74,11 +72,10 @@ void give_up_unacknowledged(asio::ip::tcp::socket& socket, double limit_s) {
   setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
 }
 
-template <class Stream>
 class Connection {
  public:
-  Connection(Stream& stream, ConnectionContext& context, std::atomic<bool>& waiting)
-      : stream_(stream),
+  Connection(Transport& transport, ConnectionContext& context, std::atomic<bool>& waiting)
+      : transport_(transport),
         context_(context),
         limits_(context.config.limits),
         waiting_(waiting),
@@ -91,12 +88,11 @@ class Connection {
       parser.body_limit(limits_.body_bytes);
       waiting_ = true;
       timeout(is_first ? limits_.header_s : limits_.idle_s);
-      const auto [header_error, header_size] =
-          co_await http::async_read_header(stream_, buffer_, parser, kAwait);
+      beast::error_code error;
+      while (!error && !parser.is_header_done()) error = co_await parse_some(parser);
       waiting_ = false;
       begun_ = Clock::now();
       BodyBudget::Share share(context_.bodies);
-      beast::error_code error = header_error;
       if (!error) error = co_await read_body(parser, share);
       if (error) {
         co_await refuse(error, parser);
@@ -110,21 +106,45 @@ class Connection {
   using Parser = http::request_parser<http::string_body>;
   using Request = http::request<http::string_body>;
 
-  void timeout(double value) { beast::get_lowest_layer(stream_).expires_after(seconds(value)); }
+  void timeout(double value) { transport_.expires_after(seconds(value)); }
+
+  /// Parses what is there, or what comes next.
+  asio::awaitable<beast::error_code> parse_some(Parser& parser) {
+    beast::error_code error;
+    while (true) {
+      if (buffer_.size() > 0) {
+        buffer_.consume(parser.put(buffer_.data(), error));
+        if (error != http::error::need_more) co_return error;
+        error = {};
+      }
+      const std::size_t room = beast::read_size(buffer_, kReadBytes);
+      if (room == 0) co_return http::make_error_code(http::error::buffer_overflow);
+      const auto read = co_await transport_.read_some(buffer_.prepare(room));
+      buffer_.commit(read.bytes);
+      if (read.error == asio::error::eof) {
+        if (!parser.got_some()) co_return http::make_error_code(http::error::end_of_stream);
+        parser.put_eof(error);
+        co_return error;
+      }
+      if (read.error) co_return read.error;
+    }
+  }
 
   /// no_buffer_space when the bodies of all connections take too much.
   asio::awaitable<beast::error_code> read_body(Parser& parser, BodyBudget::Share& share) {
     timeout(limits_.body_s);
     if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-      http::response<http::empty_body> invitation(http::status::continue_, 11);
-      const auto [error, size] = co_await http::async_write(stream_, invitation, kAwait);
+      // A variable: GCC 12 refuses arrays that are made under co_await.
+      const Transport::Parts invitation = {
+          asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"))};
+      const auto error = co_await transport_.write(invitation);
       if (error) co_return error;
     }
     const bool is_whole = parser.is_done();
     if (!is_whole) buffer_.reserve(kReadBytes);
     parser.eager(true);
     while (!parser.is_done()) {
-      const auto [error, size] = co_await http::async_read_some(stream_, buffer_, parser, kAwait);
+      const auto error = co_await parse_some(parser);
       if (error) co_return error;
       if (!share.grow_to(parser.get().body().size())) {
         co_return beast::error_code(asio::error::no_buffer_space);
@@ -234,7 +254,7 @@ class Connection {
   /// Nothing when the client has gone. A reply that does not begin in time becomes an error.
   asio::awaitable<std::optional<Piece>> next_piece(Reply& reply, Pulse& pulse,
                                                    Clock::time_point deadline) {
-    beast::get_lowest_layer(stream_).expires_never();
+    transport_.expires_never();
     while (true) {
       if (Clock::now() >= pulse.earliest) {
         if (auto piece = reply.take()) co_return piece;
@@ -298,87 +318,55 @@ class Connection {
     co_return goes_on;
   }
 
-  template <class Body>
-  void set_head(http::response<Body>& response, const HttpHead& head, const Line& line) {
-    response.set(http::field::server, "gauntlet");
-    response.set(http::field::content_type, head.content_type);
-    response.set("x-request-id", line.id);
-    for (const auto& [name, value] : head.headers) response.set(name, value);
-  }
-
   asio::awaitable<bool> write_whole(Piece piece, Manner manner, Line& line) {
     line.status = piece.head->status;
     line.bytes = std::ssize(piece.body);
-    http::response<http::string_body> response(static_cast<http::status>(piece.head->status),
-                                               manner.version, std::move(piece.body));
-    set_head(response, *piece.head, line);
-    response.keep_alive(manner.keep_alive);
-    response.prepare_payload();
-    http::response_serializer<http::string_body> serializer(response);
-    timeout(limits_.write_s);
-    beast::error_code error;
-    if (manner.has_body) {
-      const auto [failed, size] = co_await http::async_write(stream_, serializer, kAwait);
-      error = failed;
-    } else {
-      const auto [failed, size] = co_await http::async_write_header(stream_, serializer, kAwait);
-      error = failed;
-    }
-    if (error) line.outcome = "abandoned";
-    co_return !error && manner.keep_alive;
+    const std::string head = response_head(*piece.head, line.id,
+                                           {.version = manner.version,
+                                            .keep_alive = manner.keep_alive,
+                                            .body_bytes = piece.body.size()});
+    const std::string_view body = manner.has_body ? std::string_view(piece.body) : "";
+    const Transport::Parts parts = {asio::buffer(head), asio::buffer(body)};
+    if (!co_await write(parts, line)) co_return false;
+    co_return manner.keep_alive;
   }
 
   asio::awaitable<bool> write_head(const HttpHead& head, Manner manner, Line& line) {
     line.status = head.status;
-    http::response<http::empty_body> response(static_cast<http::status>(head.status),
-                                              manner.version);
-    set_head(response, head, line);
-    response.keep_alive(manner.keep_alive && manner.version >= 11);
-    if (manner.version >= 11) response.chunked(true);
-    http::response_serializer<http::empty_body> serializer(response);
-    timeout(limits_.write_s);
-    const auto [error, size] = co_await http::async_write_header(stream_, serializer, kAwait);
-    if (error) line.outcome = "abandoned";
-    co_return !error;
+    const std::string lines = response_head(
+        head, line.id,
+        {.version = manner.version, .keep_alive = manner.keep_alive && manner.version >= 11});
+    const Transport::Parts parts = {asio::buffer(lines)};
+    co_return co_await write(parts, line);
   }
 
   asio::awaitable<bool> write_chunk(const Piece& piece, Manner manner, Line& line) {
     const std::string& body = piece.body;
     line.bytes += std::ssize(body);
-    beast::error_code error;
-    if (manner.version < 11) {
-      error = co_await write(asio::buffer(body));
-    } else if (body.empty()) {  // a chunk of nothing would end the reply
-      if (piece.is_last) error = co_await write(http::make_chunk_last());
-    } else if (piece.is_last) {
-      error = co_await write(
-          beast::buffers_cat(http::make_chunk(asio::buffer(body)), http::make_chunk_last()));
-    } else {
-      error = co_await write(http::make_chunk(asio::buffer(body)));
+    // A chunk of nothing would end the reply.
+    if (body.empty() && !piece.is_last) co_return true;
+    std::string size;
+    std::string_view end;
+    if (manner.version >= 11 && body.empty()) {
+      end = "0\r\n\r\n";
+    } else if (manner.version >= 11) {
+      size = fmt::format("{:x}\r\n", body.size());
+      end = piece.is_last ? "\r\n0\r\n\r\n" : "\r\n";
     }
+    const Transport::Parts parts = {asio::buffer(size), asio::buffer(body), asio::buffer(end)};
+    co_return co_await write(parts, line);
+  }
+
+  asio::awaitable<bool> write(const Transport::Parts& parts, Line& line) {
+    timeout(limits_.write_s);
+    const auto error = co_await transport_.write(parts);
     if (error) line.outcome = "abandoned";
     co_return !error;
   }
 
-  /// At once where the socket has room, as it nearly always does for a token: an operation that
-  /// waits, with its timer, costs more than the sending.
-  template <class Buffers>
-  asio::awaitable<beast::error_code> write(Buffers buffers) {
-    beast::buffers_suffix<Buffers> rest(buffers);
-    if constexpr (std::is_same_v<Stream, beast::tcp_stream>) {
-      beast::error_code error;
-      rest.consume(socket().write_some(rest, error));
-      if (error && error != asio::error::would_block) co_return error;
-      if (beast::buffer_bytes(rest) == 0) co_return beast::error_code();
-    }
-    timeout(limits_.write_s);
-    const auto [error, size] = co_await asio::async_write(stream_, rest, kAwait);
-    co_return error;
-  }
+  asio::ip::tcp::socket& socket() { return transport_.socket(); }
 
-  asio::ip::tcp::socket& socket() { return beast::get_lowest_layer(stream_).socket(); }
-
-  Stream& stream_;
+  Transport& transport_;
   ConnectionContext& context_;
   const HttpLimits& limits_;
   std::atomic<bool>& waiting_;
@@ -388,40 +376,22 @@ class Connection {
 
 }  // namespace
 
-asio::awaitable<void> close_gently(asio::ip::tcp::socket& socket) {
-  beast::error_code error;
-  socket.shutdown(asio::ip::tcp::socket::shutdown_send, error);
-  if (error) co_return;
-  beast::tcp_stream stream(std::move(socket));
-  stream.expires_after(kGentleClose);
-  std::array<char, 4096> unread;
-  while (!error) {
-    const auto [failed, size] = co_await stream.async_read_some(asio::buffer(unread), kAwait);
-    error = failed;
-  }
-}
-
 asio::awaitable<void> serve_connection(asio::ip::tcp::socket& socket, ConnectionContext& context,
                                        std::atomic<bool>& waiting) {
   beast::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   const HttpLimits& limits = context.config.limits;
   give_up_unacknowledged(socket, limits.write_s);
-  if (!context.tls) {
-    socket.non_blocking(true, ignored);
-    beast::tcp_stream stream(std::move(socket));
-    co_await Connection<beast::tcp_stream>(stream, context, waiting).run();
-    co_return co_await close_gently(stream.socket());
+  Transport transport(std::move(socket), context.tls);
+  if (context.tls != nullptr) {
+    transport.expires_after(seconds(limits.header_s));
+    const auto error = co_await transport.handshake();
+    waiting = false;  // until the first request is waited for: the socket may be gone
+    if (error) co_return;
   }
-  beast::ssl_stream<beast::tcp_stream> stream(std::move(socket), *context.tls);
-  beast::get_lowest_layer(stream).expires_after(seconds(limits.header_s));
-  const auto [error] = co_await stream.async_handshake(asio::ssl::stream_base::server, kAwait);
-  waiting = false;  // until the first request is waited for: the socket may be gone
-  if (error) co_return;
-  co_await Connection<beast::ssl_stream<beast::tcp_stream>>(stream, context, waiting).run();
-  beast::get_lowest_layer(stream).expires_after(seconds(limits.write_s));
-  co_await stream.async_shutdown(kAwait);
-  co_await close_gently(beast::get_lowest_layer(stream).socket());
+  co_await Connection(transport, context, waiting).run();
+  transport.expires_after(seconds(limits.write_s));
+  co_await transport.close();
 }
 
 }  // namespace gauntlet::server

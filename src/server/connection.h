@@ -30,8 +30,4 @@ boost::asio::awaitable<void> serve_connection(boost::asio::ip::tcp::socket& sock
                                               ConnectionContext& context,
                                               std::atomic<bool>& waiting);
 
-/// Tells the other end that nothing follows, and waits a little for its own end: a socket closed on
-/// bytes that nobody read resets the connection, and what was answered is lost.
-boost::asio::awaitable<void> close_gently(boost::asio::ip::tcp::socket& socket);
-
 }  // namespace gauntlet::server

@@ -65,6 +65,10 @@ ApiResult<Json> parse_body(std::string_view text) {
   }
 }
 
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Fields::Fields(const Json& object, std::string path, std::optional<ApiError>& fault)
     : object_(object), path_(std::move(path)), fault_(fault) {
   if (!object_.is_object() && !fault_) {
@@ -158,7 +162,7 @@ const Json* Fields::object(const std::string& name) {
 
 std::optional<std::string> Fields::choice(const std::string& name,
                                           const std::vector<std::string>& choices) {
-  const auto word = text(name);
+  auto word = text(name);
   if (!word || std::ranges::find(choices, *word) != choices.end()) return word;
   refuse(name, fmt::format("must be one of {}", fmt::join(choices, ", ")));
   return std::nullopt;

@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 
 /// A body as JSON: an object, nested no deeper and no wider than any walk over it can bear.
 ApiResult<Json> parse_body(std::string_view text);
+/// As text. Tokens may be parts of characters, which JSON cannot hold: those are replaced.
+std::string dump(const Json& value);
 
 struct IntegerRange {
   std::int64_t low;

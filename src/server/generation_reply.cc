@@ -161,7 +161,7 @@ void GenerationReply::count(const FinishEvent& end) {
   ++num_ended_;
 }
 
-Piece GenerationReply::fail(ApiError error, std::string out) {
+Piece GenerationReply::fail(const ApiError& error, const std::string& out) {
   summary_.finish = "error";
   for (const engine::RequestId id : ids_) service_.cancel(id);
   if (!head_sent_) return {.head = head_of(error), .body = to_json(error), .is_last = true};

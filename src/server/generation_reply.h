@@ -57,7 +57,7 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   bool push(Event event);
   void write(const Event& event, std::string& out);
   void count(const engine::FinishEvent& end);
-  Piece fail(ApiError error, std::string out);
+  Piece fail(const ApiError& error, const std::string& out);
 
   engine::Service& service_;
   ServerMetrics& metrics_;

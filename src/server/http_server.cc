@@ -24,6 +24,7 @@
 
 #include "core/threads.h"
 #include "server/connection.h"
+#include "server/transport.h"
 
 namespace gauntlet::server {
 namespace {

@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using engine::BatchItem;
 using engine::SequenceId;
 
-constexpr std::uint64_t kSeed = 0x1A7E9C1E5;
+constexpr std::uint64_t kBatchSeed = 0x1A7E9C1E5;
 constexpr std::int64_t kPageTokens = 16;
 
 double seconds_since(Clock::time_point start) {
@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 DecodeBatch::DecodeBatch(const Workbench& bench, engine::Executor& executor, std::int64_t batch)
-    : bench_(bench), executor_(executor), random_(kSeed) {
+    : bench_(bench), executor_(executor), random_(kBatchSeed) {
   for (std::int64_t i = 0; i < batch; ++i) {
     sequences_.push_back(executor.kv().create());
     next_.push_back(random_token());

@@ -91,7 +91,7 @@ Expected<void> Journal::append(const std::string& key, const json& value, double
 }
 
 Expected<void> Journal::write(const std::string& line) const {
-  const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   bool ok = file >= 0;
   for (std::size_t done = 0; ok && done < line.size();) {
     const ssize_t count = ::write(file, line.data() + done, line.size() - done);

@@ -6,7 +6,7 @@
 
 namespace gauntlet::engine {
 
-struct Step {
+struct DeviceStep {
   const StepShape& shape;
   const StepPointers& inputs;  // on the device
   kernels::cuda::Launch how;

@@ -8,7 +8,7 @@
 namespace gauntlet::lab::inline records {
 namespace {
 
-using Verdict = RunDifference::Verdict;
+using RunVerdict = RunDifference::Verdict;
 
 std::map<std::string, const Result*> by_key(const RunRecord& record) {
   std::map<std::string, const Result*> results;
@@ -18,16 +18,16 @@ std::map<std::string, const Result*> by_key(const RunRecord& record) {
   return results;
 }
 
-Verdict verdict_of(const stats::Interval& ratio) {
+RunVerdict verdict_of(const stats::Interval& ratio) {
   switch (stats::change(ratio)) {
     case stats::Change::same:
-      return Verdict::same;
+      return RunVerdict::same;
     case stats::Change::higher:
-      return Verdict::faster;
+      return RunVerdict::faster;
     case stats::Change::lower:
-      return Verdict::slower;
+      return RunVerdict::slower;
     case stats::Change::unclear:
-      return Verdict::unclear;
+      return RunVerdict::unclear;
   }
   fail("no such change");
 }
@@ -74,10 +74,10 @@ class TargetDifferences {
   }
   void add_unmeasured() {
     RunDifference difference = start();
-    difference.verdict = !b_                        ? Verdict::only_in_a
-                         : !a_                      ? Verdict::only_in_b
-                         : a_->status == b_->status ? Verdict::same
-                                                    : Verdict::status_changed;
+    difference.verdict = !b_                        ? RunVerdict::only_in_a
+                         : !a_                      ? RunVerdict::only_in_b
+                         : a_->status == b_->status ? RunVerdict::same
+                                                    : RunVerdict::status_changed;
     out_.push_back(std::move(difference));
   }
   void add(const ComparisonResult* in_a, const ComparisonResult* in_b) {
@@ -92,9 +92,9 @@ class TargetDifferences {
       difference.ratio = stats::ratio(in_a->speedup, in_b->speedup);
       difference.verdict = verdict_of(difference.ratio);
     } else if (a_ && b_ && !(a_->measured() && b_->measured())) {
-      difference.verdict = Verdict::status_changed;
+      difference.verdict = RunVerdict::status_changed;
     } else {
-      difference.verdict = in_a ? Verdict::only_in_a : Verdict::only_in_b;
+      difference.verdict = in_a ? RunVerdict::only_in_a : RunVerdict::only_in_b;
     }
     out_.push_back(std::move(difference));
   }
@@ -113,21 +113,21 @@ std::string RunDifference::label() const {
   return text;
 }
 
-const char* name_of(Verdict verdict) {
+const char* name_of(RunVerdict verdict) {
   switch (verdict) {
-    case Verdict::same:
+    case RunVerdict::same:
       return "same";
-    case Verdict::faster:
+    case RunVerdict::faster:
       return "faster";
-    case Verdict::slower:
+    case RunVerdict::slower:
       return "slower";
-    case Verdict::unclear:
+    case RunVerdict::unclear:
       return "unclear";
-    case Verdict::only_in_a:
+    case RunVerdict::only_in_a:
       return "only in A";
-    case Verdict::only_in_b:
+    case RunVerdict::only_in_b:
       return "only in B";
-    case Verdict::status_changed:
+    case RunVerdict::status_changed:
       return "status changed";
   }
   fail("no such verdict");

@@ -1,0 +1,98 @@
+#!/bin/bash
+# What a build cost and what ate it, against the budgets: CPU seconds by folder and by object (from the log that the
+# compiler launcher keeps), the program's size by section, the tracked tree. Fails when a budget is exceeded.
+#   tools/build_budget.sh [build folder]
+# A compilation that ccache answered costs nothing and says nothing: what is known of it is from an earlier miss. To measure
+# all of it: rm -rf build/release && CCACHE_RECACHE=1 make
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/release}
+log=$build/compile_times.log
+[ -f "$log" ] || { echo "budget: $log is missing: run make first" >&2; exit 3; }
+
+# From a fresh clone to the first report in ten minutes on two cores, of which the study takes two.
+program_cpu_s=800
+pair_cpu_s=10
+binary_mib=40
+tree_mib=32
+planned_targets=184
+
+exceeded=0
+verdict() {  # what, value, budget, unit
+  local mark=ok
+  if awk -v value="$2" -v budget="$3" 'BEGIN { exit !(value > budget) }'; then
+    mark=EXCEEDED
+    exceeded=1
+  fi
+  printf '%-52s %9s of %5s %-14s %s\n' "$1" "$2" "$3" "$4" "$mark"
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ninja -C "$build" -t inputs gauntlet | sort >"$work/program"
+
+# The last miss of every output that is still there; outputs known from hits alone are counted apart.
+awk '$2 == "miss" { cost[$3] = $1 } { seen[$3] = 1 }
+     END { for (output in seen) print (output in cost ? cost[output] : "hit"), output }' "$log" |
+  while read -r cost output; do
+    if [ -e "$build/$output" ]; then echo "$cost $output"; fi
+  done | sort -k2 >"$work/all"
+join -1 2 -2 1 -o 1.1,1.2 "$work/all" "$work/program" >"$work/of_program"
+
+folders() {  # milliseconds, output → milliseconds, folder
+  awk '$1 != "hit" {
+    folder = "other"
+    if (match($2, /gauntlet_(fmt|boost|headers|test_headers)\.dir/)) folder = "libraries and headers"
+    else if (match($2, /[a-z_]*catalog\.dir/)) {
+      folder = substr($2, RSTART, RLENGTH - 4)
+      folder = folder == "gauntlet_catalog" ? "catalog" : "tests: " folder
+    }
+    else if ($2 ~ /^src\//) { match($2, /gauntlet_[a-z]+/); folder = "src/" substr($2, RSTART + 9, RLENGTH - 9) }
+    else if ($2 ~ /^tests\//) { split($2, part, "/"); folder = part[2] == "CMakeFiles" ? "tests: " part[3] : "tests: " part[2] }
+    sub(/\.dir$/, "", folder)
+    print $1, folder }' "$1"
+}
+total() { awk '$1 != "hit" { sum += $1 } END { printf "%.0f", sum / 1000 }' "$1"; }
+
+echo "CPU seconds by folder (compiled and linked in $build):"
+folders "$work/all" | awk '{ ms = $1; $1 = ""; sum[$0] += ms } END { for (f in sum) printf "%8.1f %s\n", sum[f] / 1000, f }' | sort -rn
+echo
+echo "The ten worst:"
+grep -v '^hit' "$work/all" | sort -rn | head | awk '{ printf "%8.1f  %s\n", $1 / 1000, $2 }'
+unknown=$(grep -c '^hit' "$work/all" || true)
+if [ "$unknown" -gt 0 ]; then
+  echo
+  echo "$unknown of $(wc -l <"$work/all") came from ccache at once: their cost is not in these sums."
+fi
+
+echo
+targets=$(find catalog -name pair.cc -o -name lab.cc | wc -l)
+folders "$work/all" | grep ' catalog$' >"$work/catalog" || true
+per_target=$(awk -v targets="$targets" '{ sum += $1 } END { printf "%.1f", sum / 1000 / targets }' "$work/catalog")
+# Tests of single targets, as ctest remembers what they took.
+costs=$build/Testing/Temporary/CTestCostData.txt
+if [ -f "$costs" ]; then
+  tests=$(awk -v targets="$targets" '/^Catalog/ { sum += $3 } END { printf "%.1f", sum / targets }' "$costs")
+  per_target=$(awk -v a="$per_target" -v b="$tests" 'BEGIN { printf "%.1f", a + b }')
+fi
+verdict "the program (make)" "$(total "$work/of_program")" $program_cpu_s "CPU s"
+verdict "a target of the catalogue, built and tested" "$per_target" $pair_cpu_s "CPU s"
+
+mib() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1048576 }'; }
+if [ -f "$build/gauntlet" ]; then
+  strip -o "$work/gauntlet" "$build/gauntlet"
+  bytes=$(stat -c %s "$work/gauntlet")
+  # What a target adds: the loaded sections of its objects.
+  of_catalog=$(grep 'gauntlet_catalog\.dir' "$work/of_program" | awk '{ print $2 }' |
+    (cd "$build" && xargs size) | awk '$1 ~ /^[0-9]+$/ { sum += $4 } END { print sum + 0 }')
+  planned=$((bytes + of_catalog * (planned_targets - targets) / targets))
+  verdict "the program, stripped, with $targets targets" "$(mib "$bytes")" $binary_mib "MiB"
+  verdict "the same with the $planned_targets that are planned" "$(mib $planned)" $binary_mib "MiB"
+fi
+verdict "the tracked tree" "$(mib "$(git ls-files -z | xargs -0 stat -c %s | awk '{ sum += $1 } END { print sum }')")" $tree_mib "MiB"
+if [ -f "$work/gauntlet" ]; then
+  echo
+  echo "The program by section:"
+  size -A "$work/gauntlet" | awk '$2 > 262144 && $1 != "Total" { printf "%8.1f MiB  %s\n", $2 / 1048576, $1 }' | sort -rn
+fi
+exit $exceeded
