@@ -23,7 +23,7 @@ if(GAUNTLET_HAVE_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   # The launcher fails a compilation that reports lost performance (C7508, C7515, C7519): ptxas prints
   # those as information, so -Werror alone does not see them.
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/strict_nvcc.sh ${GAUNTLET_LAUNCHER} ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/strict_nvcc.sh ${CCACHE})
   # CMake 3.25 drops CMAKE_CUDA_STANDARD 20 without a word.
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>
     $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>
@@ -41,9 +41,8 @@ function(gauntlet_cuda_arch file out)
   endif()
 endfunction()
 
-# Architectures and spill checks of CUDA sources. A file whose subject is spilling says so in a line of its own and is
-# compiled without the check.
-set(GAUNTLET_SPILL_SUBJECT "// subject: register spilling")
+# Architectures and spill checks of CUDA sources. A file whose subject is spilling says so with the line
+# "// subject: register spilling" and is compiled without the check.
 function(gauntlet_cuda_sources)
   foreach(file ${ARGN})
     gauntlet_cuda_arch(${file} arch)
@@ -53,7 +52,7 @@ function(gauntlet_cuda_sources)
       # Tuned machine code for Hopper, PTX for any other GPU from Ampere on.
       set(options -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=compute_80)
     endif()
-    file(STRINGS ${file} spill_subject REGEX "^${GAUNTLET_SPILL_SUBJECT}$")
+    file(STRINGS ${file} spill_subject REGEX "^// subject: register spilling$")
     if(NOT spill_subject)
       list(APPEND options -Xptxas=--warn-on-spills,--warning-as-error)
     endif()

@@ -20,7 +20,7 @@ std::string last_loader_error() {
 
 std::string path_of(void* handle, const std::string& fallback) {
   link_map* map = nullptr;
-  if (::dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0 || map == nullptr || *map->l_name == '\0') {
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || *map->l_name == '\0') {
     return fallback;
   }
   return map->l_name;

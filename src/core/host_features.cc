@@ -16,20 +16,20 @@ namespace {
 constexpr std::size_t kBlockBytes = 4096;
 
 /// A file that is gone with the object; only its descriptor is shared.
-class ProbeFile {
+class TemporaryFile {
  public:
-  explicit ProbeFile(const std::filesystem::path& folder)
+  explicit TemporaryFile(const std::filesystem::path& folder)
       : path_((folder / "gauntlet_direct_XXXXXX").string()) {
     const int made = ::mkstemp(path_.data());
     made_ = made >= 0;
     error_ = errno;
     if (made_) ::close(made);
   }
-  ~ProbeFile() {
+  ~TemporaryFile() {
     if (made_) ::unlink(path_.c_str());
   }
-  ProbeFile(const ProbeFile&) = delete;
-  ProbeFile& operator=(const ProbeFile&) = delete;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   bool made() const { return made_; }
   int error() const { return error_; }
@@ -85,7 +85,7 @@ Expected<void> probe_io_uring(const SystemFiles& files) {
 
 Expected<void> probe_direct_io(const std::filesystem::path& folder) {
   constexpr const char* kFix = "set TMPDIR to a folder on a disk (ext4, xfs)";
-  const ProbeFile file(folder);
+  const TemporaryFile file(folder);
   if (!file.made()) {
     return Error{fmt::format("no file can be made in {} ({}): {}", folder.string(),
                              std::strerror(file.error()), kFix)};

@@ -9,7 +9,7 @@ namespace gauntlet {
 namespace {
 
 template <class T>
-T value_at(const nlohmann::json& json, const char* key, const T& missing) {
+T value_at(const nlohmann::json& json, const char* key, T missing) {
   const auto field = json.find(key);
   return field == json.end() || field->is_null() ? missing : field->get<T>();
 }

@@ -19,7 +19,7 @@ constexpr std::int64_t kMemoryShareOfKv = 4;
 
 /// Rows of logits computed together: enough to reuse each weight, few enough to keep in memory
 /// for a vocabulary of 200,000.
-constexpr std::int64_t kLogitBatch = 32;
+constexpr std::int64_t kLogitRows = 32;
 
 /// A head smaller than this stays in a cache, where reading it costs little.
 constexpr std::int64_t kScreenedHeadBytes = 8 << 20;
@@ -53,8 +53,8 @@ class CpuExecutor final : public Executor {
         machine_{model_, plan_, kernels::cpu::kernels(plan_.simd), rope_, store_, threads_->size()},
         screened_(machine_, barrier_),
         max_batch_tokens_(max_batch_tokens),
-        final_(kLogitBatch, model_.config.hidden),
-        logits_(static_cast<std::size_t>(kLogitBatch * logit_stride())) {}
+        final_(kLogitRows, model_.config.hidden),
+        logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {}
 
   const model::ModelConfig& config() const override { return model_.config; }
   const Plan& plan() const override { return plan_; }
@@ -90,9 +90,9 @@ class CpuExecutor final : public Executor {
     threads_->run([&](int worker) {
       machine_.kernels.begin_work();
       layers.run(worker);
-      for (std::size_t first = 0; first < rows.size(); first += kLogitBatch) {
+      for (std::size_t first = 0; first < rows.size(); first += kLogitRows) {
         const std::span<const LogitRow> some(
-            rows.data() + first, std::min<std::size_t>(kLogitBatch, rows.size() - first));
+            rows.data() + first, std::min<std::size_t>(kLogitRows, rows.size() - first));
         normalise(layers, some, head, worker);
         if (screens(head, some)) {
           screened_.run({.rows = final_,

@@ -15,8 +15,7 @@ namespace gauntlet::engine {
 namespace {
 
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
-constexpr std::size_t kDrawBlock =
-    256;  // ids whose weights are summed before the draw looks inside
+constexpr std::size_t kBlock = 256;  // ids whose weights are summed before the draw looks inside
 
 /// The order of preference: the larger logit, then the lower id.
 struct Candidate {
@@ -145,8 +144,8 @@ double sum_of(std::span<const float> weights) {
 std::int32_t draw(std::span<const float> weights, double point) {
   std::vector<double> sums;
   double total = 0;
-  for (std::size_t begin = 0; begin < weights.size(); begin += kDrawBlock) {
-    sums.push_back(sum_of(weights.subspan(begin, std::min(kDrawBlock, weights.size() - begin))));
+  for (std::size_t begin = 0; begin < weights.size(); begin += kBlock) {
+    sums.push_back(sum_of(weights.subspan(begin, std::min(kBlock, weights.size() - begin))));
     total += sums.back();
   }
   double left = point * total;
@@ -159,8 +158,8 @@ std::int32_t draw(std::span<const float> weights, double point) {
   }
   // Rounding may carry a point near the end of its block past it: the last token has it then.
   std::int32_t token = kNoChoice;
-  const std::size_t end = std::min((chosen + 1) * kDrawBlock, weights.size());
-  for (std::size_t id = chosen * kDrawBlock; id < end; ++id) {
+  const std::size_t end = std::min((chosen + 1) * kBlock, weights.size());
+  for (std::size_t id = chosen * kBlock; id < end; ++id) {
     if (weights[id] <= 0) continue;
     token = static_cast<std::int32_t>(id);
     if (left < weights[id]) break;

@@ -8,8 +8,10 @@
 namespace gauntlet::engine {
 
 using kernels::cpu::kAttentionRows;
+using kernels::cpu::kBlock;
 using kernels::cpu::kGroupRows;
 using kernels::cpu::kPageTokens;
+using kernels::cpu::Output;
 using kernels::cpu::PackedFormat;
 using kernels::cpu::Precision;
 using kernels::cpu::Product;

@@ -2,8 +2,8 @@
 
 namespace gauntlet::engine {
 
-std::int64_t DeviceBuffers::lay_out(const model::ModelConfig& config, const BufferSizes& sizes,
-                                    std::uint8_t* base) {
+std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSizes& sizes,
+                              std::uint8_t* base) {
   std::int64_t bytes = 0;
   const auto place = [&](auto*& pointer, std::int64_t count) {
     constexpr std::int64_t kAlignment = 1024;  // of the tiles that bulk copies read
@@ -43,12 +43,12 @@ std::int64_t DeviceBuffers::lay_out(const model::ModelConfig& config, const Buff
   return bytes;
 }
 
-std::int64_t DeviceBuffers::bytes_for(const model::ModelConfig& config, const BufferSizes& sizes) {
-  DeviceBuffers measured;
+std::int64_t Buffers::bytes_for(const model::ModelConfig& config, const BufferSizes& sizes) {
+  Buffers measured;
   return measured.lay_out(config, sizes, nullptr);
 }
 
-DeviceBuffers::DeviceBuffers(const model::ModelConfig& config, const BufferSizes& sizes)
+Buffers::Buffers(const model::ModelConfig& config, const BufferSizes& sizes)
     : memory(bytes_for(config, sizes)) {
   cuda_check(cudaMemset(memory.data(), 0, static_cast<std::size_t>(memory.bytes())));
   lay_out(config, sizes, memory.data());

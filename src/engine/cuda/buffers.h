@@ -20,8 +20,8 @@ struct BufferSizes {
   Fusion fusion = Fusion::fused;     // op by op, what passes between operations lies in memory
 };
 
-struct DeviceBuffers {
-  DeviceBuffers(const model::ModelConfig& config, const BufferSizes& sizes);
+struct Buffers {
+  Buffers(const model::ModelConfig& config, const BufferSizes& sizes);
   static std::int64_t bytes_for(const model::ModelConfig& config, const BufferSizes& sizes);
 
   /// Of rows of so many bf16 elements: whole blocks of the products.
@@ -57,7 +57,7 @@ struct DeviceBuffers {
  private:
   std::int64_t lay_out(const model::ModelConfig& config, const BufferSizes& sizes,
                        std::uint8_t* base);
-  DeviceBuffers() = default;
+  Buffers() = default;
 };
 
 }  // namespace gauntlet::engine

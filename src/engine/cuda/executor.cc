@@ -120,7 +120,7 @@ class CudaExecutor final : public Executor {
   KvPool pool_;
   KvMemory kv_;
   BufferSizes sizes_;
-  DeviceBuffers buffers_;
+  Buffers buffers_;
   StepInputs inputs_;
   HostBuffer choices_;
   HostBuffer slots_;                         // a copy of the step's first_slot

@@ -46,7 +46,7 @@ std::int64_t Forward::attention_bytes(const model::ModelConfig& config, const Cu
   return most;
 }
 
-Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const DeviceBuffers& buffers,
+Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
                  const BufferSizes& sizes, const KvMemory& kv)
     : model_(model),
       plan_(plan),
@@ -56,7 +56,7 @@ Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const DeviceBuf
 
 void Forward::run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream,
                   LayerProbe* probe) {
-  const DeviceStep step{
+  const Step step{
       shape,
       inputs,
       {.stream = stream,
@@ -77,7 +77,7 @@ void Forward::run(const StepShape& shape, const StepPointers& inputs, cudaStream
   if (shape.logit_rows > 0) logits(step);
 }
 
-void Forward::layer(const DeviceStep& step, std::size_t index) {
+void Forward::layer(const Step& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
   norm({.x = buffers_.x,
@@ -86,7 +86,7 @@ void Forward::layer(const DeviceStep& step, std::size_t index) {
         .weight = layer.attention_norm,
         .epsilon = static_cast<float>(config.rms_epsilon),
         .out = buffers_.normed,
-        .out_stride = DeviceBuffers::stride(config.hidden),
+        .out_stride = Buffers::stride(config.hidden),
         .num_tokens = step.shape.tokens,
         .hidden = config.hidden},
        step.how);
@@ -114,7 +114,7 @@ void Forward::layer(const DeviceStep& step, std::size_t index) {
   experts(step, index);
 }
 
-void Forward::rotate_and_store(const DeviceStep& step, std::size_t index, const AttentionBatch& batch) {
+void Forward::rotate_and_store(const Step& step, std::size_t index, const AttentionBatch& batch) {
   const KvCache& cache = kv_.layer(index);
   const std::int64_t stride = model_.layers[index].qkv.rows();
   const int num_heads = static_cast<int>(model_.config.num_heads);
@@ -144,7 +144,7 @@ void Forward::rotate_and_store(const DeviceStep& step, std::size_t index, const 
            step.how);
 }
 
-void Forward::attention(const DeviceStep& step, std::size_t index) {
+void Forward::attention(const Step& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
   const KvGroup group = kv_.group_of(index);
@@ -188,7 +188,7 @@ void Forward::attention(const DeviceStep& step, std::size_t index) {
                         split, step.how);
 }
 
-void Forward::logits(const DeviceStep& step) {
+void Forward::logits(const Step& step) {
   const model::ModelConfig& config = model_.config;
   for (int first = 0; first < step.shape.logit_rows; first += kLogitRows) {
     const int rows = std::min(kLogitRows, step.shape.logit_rows - first);
@@ -199,7 +199,7 @@ void Forward::logits(const DeviceStep& step) {
           .epsilon = static_cast<float>(config.rms_epsilon),
           .rows = step.inputs.logit_rows + first,
           .out = buffers_.final_rows,
-          .out_stride = DeviceBuffers::stride(config.hidden),
+          .out_stride = Buffers::stride(config.hidden),
           .num_tokens = rows,
           .hidden = config.hidden},
          step.how);

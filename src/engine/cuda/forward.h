@@ -12,7 +12,7 @@ namespace gauntlet::engine {
 
 class Forward {
  public:
-  Forward(const DeviceModel& model, const CudaPlan& plan, const DeviceBuffers& buffers,
+  Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
           const BufferSizes& sizes, const KvMemory& kv);
 
   /// Launches everything; choices[0 .. logit_rows) are set when the stream has come that far. With
@@ -26,24 +26,24 @@ class Forward {
 
  private:
   bool is_fused() const { return plan_.fusion == Fusion::fused; }
-  void layer(const DeviceStep& step, std::size_t index);
-  void attention(const DeviceStep& step, std::size_t index);
-  void rotate_and_store(const DeviceStep& step, std::size_t index,
+  void layer(const Step& step, std::size_t index);
+  void attention(const Step& step, std::size_t index);
+  void rotate_and_store(const Step& step, std::size_t index,
                         const kernels::cuda::AttentionBatch& batch);
-  void experts(const DeviceStep& step, std::size_t index);
+  void experts(const Step& step, std::size_t index);
   /// From x to normed, chosen experts and their slots.
-  void route(const DeviceStep& step, std::size_t index);
-  void route_op_by_op(const DeviceStep& step, const kernels::cuda::Router& router);
-  void logits(const DeviceStep& step);
-  void show_routing(const DeviceStep& step, std::size_t index) const;
-  void show_layer(const DeviceStep& step, std::size_t index) const;
+  void route(const Step& step, std::size_t index);
+  void route_op_by_op(const Step& step, const kernels::cuda::Router& router);
+  void logits(const Step& step);
+  void show_routing(const Step& step, std::size_t index) const;
+  void show_layer(const Step& step, std::size_t index) const;
   std::int32_t* first_slot(std::size_t index) const {
     return buffers_.first_slot + static_cast<std::int64_t>(index) * (model_.config.num_experts + 1);
   }
 
   const DeviceModel& model_;
   const CudaPlan& plan_;
-  const DeviceBuffers& buffers_;
+  const Buffers& buffers_;
   const KvMemory& kv_;
   Products products_;
 };

@@ -8,12 +8,12 @@ namespace gauntlet::engine {
 
 using namespace kernels::cuda;
 
-void Forward::route(const DeviceStep& step, std::size_t index) {
+void Forward::route(const Step& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
   const int num_experts = static_cast<int>(config.num_experts);
   const int per_token = static_cast<int>(config.experts_per_token);
-  const std::int64_t stride = DeviceBuffers::stride(config.hidden);
+  const std::int64_t stride = Buffers::stride(config.hidden);
   const Router router{.x = buffers_.x,
                       .norm_weight = layer.mlp_norm,
                       .epsilon = static_cast<float>(config.rms_epsilon),
@@ -50,7 +50,7 @@ void Forward::route(const DeviceStep& step, std::size_t index) {
   deal(dealt, step.how);
 }
 
-void Forward::route_op_by_op(const DeviceStep& step, const Router& router) {
+void Forward::route_op_by_op(const Step& step, const Router& router) {
   norm({.x = buffers_.x,
         .weight = router.norm_weight,
         .epsilon = router.epsilon,
@@ -79,7 +79,7 @@ void Forward::route_op_by_op(const DeviceStep& step, const Router& router) {
                  step.how);
 }
 
-void Forward::experts(const DeviceStep& step, std::size_t index) {
+void Forward::experts(const Step& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
   const int per_token = static_cast<int>(config.experts_per_token);
@@ -102,13 +102,13 @@ void Forward::experts(const DeviceStep& step, std::size_t index) {
                        .swiglu_limit = static_cast<float>(config.swiglu_limit)};
   if (is_fused()) {
     gate_up.out = buffers_.activated;
-    gate_up.out_stride = DeviceBuffers::stride(config.intermediate);
+    gate_up.out_stride = Buffers::stride(config.intermediate);
   }
   if (products_.takes_wide(step, gate_up)) {
     gather({.x = buffers_.normed,
             .rows = buffers_.slot_token,
             .out = buffers_.permuted,
-            .stride = DeviceBuffers::stride(config.hidden),
+            .stride = Buffers::stride(config.hidden),
             .most_rows = slots,
             .num_rows = num_slots},
            step.how);
@@ -120,7 +120,7 @@ void Forward::experts(const DeviceStep& step, std::size_t index) {
     swiglu({.gate_up = buffers_.gate_up,
             .gate_up_stride = gate_up.out_stride,
             .out = buffers_.activated,
-            .out_stride = DeviceBuffers::stride(config.intermediate),
+            .out_stride = Buffers::stride(config.intermediate),
             .width = config.intermediate,
             .most_rows = slots,
             .num_rows = num_slots,
@@ -151,7 +151,7 @@ void Forward::experts(const DeviceStep& step, std::size_t index) {
   }
 }
 
-void Forward::show_routing(const DeviceStep& step, std::size_t index) const {
+void Forward::show_routing(const Step& step, std::size_t index) const {
   const auto picks = static_cast<std::size_t>(step.shape.tokens * model_.config.experts_per_token);
   std::vector<std::int32_t> chosen(picks);
   std::vector<float> weights(picks);
@@ -167,7 +167,7 @@ void Forward::show_routing(const DeviceStep& step, std::size_t index) const {
 }
 
 /// A fused layer leaves its experts' part to be added by the next norm: here the host adds it.
-void Forward::show_layer(const DeviceStep& step, std::size_t index) const {
+void Forward::show_layer(const Step& step, std::size_t index) const {
   const auto hidden = static_cast<std::size_t>(model_.config.hidden);
   const auto tokens = static_cast<std::size_t>(step.shape.tokens);
   const auto ranks = is_fused() ? static_cast<std::size_t>(model_.config.experts_per_token) : 0;

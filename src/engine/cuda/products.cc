@@ -27,15 +27,15 @@ bool is_fixed(const CudaPlan& plan) {
 
 }  // namespace
 
-Products::Products(const model::ModelConfig& config, const CudaPlan& plan,
-                   const DeviceBuffers& buffers, const BufferSizes& sizes)
+Products::Products(const model::ModelConfig& config, const CudaPlan& plan, const Buffers& buffers,
+                   const BufferSizes& sizes)
     : plan_(plan) {
   const bool bulk = plan.variants.pipelines == Pipelines::bulk;
   const auto describe = [&](ProductInput name, const __nv_bfloat16* x, std::int64_t rows,
                             std::int64_t cols) {
     Input& input = inputs_[static_cast<std::size_t>(name)];
     input.x = x;
-    input.stride = DeviceBuffers::stride(cols);
+    input.stride = Buffers::stride(cols);
     if (bulk)
       make_wide_input({.x = x, .rows = rows, .cols = cols, .stride = input.stride}, input.wide);
   };
@@ -47,7 +47,7 @@ Products::Products(const model::ModelConfig& config, const CudaPlan& plan,
   describe(ProductInput::final_rows, buffers.final_rows, kLogitRows, config.hidden);
 }
 
-bool Products::takes_wide(const DeviceStep& step, const LayerProduct& product) const {
+bool Products::takes_wide(const Step& step, const LayerProduct& product) const {
   if (plan_.variants.pipelines != Pipelines::bulk) return false;
   if (is_fixed(plan_)) return step.shape.max_query > 1;
   const int experts = product.groups.num_experts;
@@ -55,7 +55,7 @@ bool Products::takes_wide(const DeviceStep& step, const LayerProduct& product) c
   return product.num_columns > (step.shape.max_query > 1 ? kSkinnyPromptTokens : kSkinnyTokens);
 }
 
-void Products::run(const DeviceStep& step, const LayerProduct& product) const {
+void Products::run(const Step& step, const LayerProduct& product) const {
   if (const auto* plain = std::get_if<PlainMatrix>(&product.weights.layout)) {
     run_plain(step, product, *plain);
   } else {
@@ -63,7 +63,7 @@ void Products::run(const DeviceStep& step, const LayerProduct& product) const {
   }
 }
 
-void Products::run_fragments(const DeviceStep& step, const LayerProduct& product,
+void Products::run_fragments(const Step& step, const LayerProduct& product,
                              const FragmentMatrix& weights) const {
   const Input& input = input_of(product);
   const Product work{.weights = weights,
@@ -98,7 +98,7 @@ void Products::run_fragments(const DeviceStep& step, const LayerProduct& product
   skinny_product(work, choose_skinny_tile(work, expected, plan_.num_sms), step.how);
 }
 
-void Products::run_plain(const DeviceStep& step, const LayerProduct& product,
+void Products::run_plain(const Step& step, const LayerProduct& product,
                          const PlainMatrix& weights) const {
   check(product.epilogue == Epilogue::store_f32, "row-major weights have no such epilogue");
   const Input& input = input_of(product);

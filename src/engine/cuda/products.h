@@ -29,12 +29,12 @@ struct LayerProduct {
 
 class Products {
  public:
-  Products(const model::ModelConfig& config, const CudaPlan& plan, const DeviceBuffers& buffers,
+  Products(const model::ModelConfig& config, const CudaPlan& plan, const Buffers& buffers,
            const BufferSizes& sizes);
 
-  void run(const DeviceStep& step, const LayerProduct& product) const;
+  void run(const Step& step, const LayerProduct& product) const;
   /// Bulk copies read their input in the order of slots.
-  bool takes_wide(const DeviceStep& step, const LayerProduct& product) const;
+  bool takes_wide(const Step& step, const LayerProduct& product) const;
 
  private:
   struct Input {
@@ -45,9 +45,9 @@ class Products {
   const Input& input_of(const LayerProduct& product) const {
     return inputs_[static_cast<std::size_t>(product.input)];
   }
-  void run_fragments(const DeviceStep& step, const LayerProduct& product,
+  void run_fragments(const Step& step, const LayerProduct& product,
                      const kernels::cuda::FragmentMatrix& weights) const;
-  void run_plain(const DeviceStep& step, const LayerProduct& product,
+  void run_plain(const Step& step, const LayerProduct& product,
                  const kernels::cuda::PlainMatrix& weights) const;
 
   const CudaPlan& plan_;

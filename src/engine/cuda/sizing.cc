@@ -98,7 +98,7 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
   CudaMemory& memory = sizing.plan.memory;
   memory.free_bytes = static_cast<std::int64_t>(free_bytes);
   memory.weight_bytes = device_model_bytes(weights, *plan);
-  memory.workspace_bytes = DeviceBuffers::bytes_for(shape, sizing.buffers);
+  memory.workspace_bytes = Buffers::bytes_for(shape, sizing.buffers);
   if (plan->variants.graphs == Graphs::on) memory.workspace_bytes += GraphCache::kBudgetBytes;
   const auto usable =
       static_cast<std::int64_t>(static_cast<double>(free_bytes) * config.gpu_memory);

@@ -6,7 +6,7 @@
 
 namespace gauntlet::engine {
 
-struct DeviceStep {
+struct Step {
   const StepShape& shape;
   const StepPointers& inputs;  // on the device
   kernels::cuda::Launch how;

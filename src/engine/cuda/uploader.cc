@@ -22,10 +22,10 @@ using model::Matrix;
 using model::WeightType;
 
 constexpr std::int64_t kSlotBytes = 64 << 20;
-constexpr std::int64_t kStageAlignment = 256;
+constexpr std::int64_t kAlignment = 256;
 
 std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kStageAlignment - 1) / kStageAlignment * kStageAlignment;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 /// Bytes of a row as it is staged.

@@ -11,7 +11,7 @@
 namespace gauntlet::engine::grammar {
 namespace {
 
-constexpr int kMaxRegexDepth = 64;
+constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxPatternBytes = 4096;
 constexpr std::int64_t kMaxRepetitions = 10'000;
 
@@ -79,7 +79,7 @@ class Parser {
   }
 
   Node choice(int depth) {
-    if (depth > kMaxRegexDepth) refuse("nesting this deep");
+    if (depth > kMaxDepth) refuse("nesting this deep");
     Node all{.kind = Node::Kind::choice};
     do all.parts.push_back(sequence(depth));
     while (take('|'));

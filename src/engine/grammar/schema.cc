@@ -18,7 +18,7 @@ using State = Nfa::State;
 
 constexpr std::size_t kMaxSchemaBytes = 128u << 10;
 constexpr std::size_t kMaxNestedBytes = 16u << 20;  // of all sub-schemas written out
-constexpr int kMaxSchemaDepth = 64;
+constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxRules = 8192;
 constexpr std::size_t kMaxTotalStates = 60'000;
 constexpr std::size_t kMaxOneOf = 64;
@@ -411,12 +411,11 @@ Expected<Grammar> compile_schema(std::string_view schema) {
   bool too_deep = false;
   const auto watch = [&](int now, Schema::parse_event_t, Schema&) {
     depth = std::max(depth, now);
-    too_deep = depth > kMaxSchemaDepth;
+    too_deep = depth > kMaxDepth;
     return !too_deep;
   };
   const Schema root = Schema::parse(schema, watch, false);
-  if (too_deep)
-    return wrong(fmt::format("the schema is nested more than {} deep", kMaxSchemaDepth));
+  if (too_deep) return wrong(fmt::format("the schema is nested more than {} deep", kMaxDepth));
   if (root.is_discarded()) return wrong("the schema is not valid JSON");
   try {
     return Grammar::link(Compiler(root).compile());

@@ -81,7 +81,7 @@ void copy_rep_movsb(std::byte* to, const std::byte* from, std::size_t bytes) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-constexpr int kX86Chains = 12;  // independent sums: above latency times units (4 × 2, VNNI 5 × 2)
+constexpr int kChains = 12;  // independent sums: above latency times units (4 × 2, VNNI 5 × 2)
 // Finite and far from denormal as f32, as f64, as bf16 and as bytes.
 alignas(64) constexpr float kOperands[16] = {1.1f, -0.7f, 0.3f, 1.9f, -1.3f, 0.9f, 0.5f, -0.2f,
                                              0.8f, -1.7f, 1.2f, 0.6f, -0.4f, 1.4f, 0.1f, -1.6f};
@@ -113,7 +113,7 @@ ARITHMETIC(dot_bf16_avx512, "zmm", "vdpbf16ps %%zmm14, %%zmm15, %%zmm\\chain")
 
 /// Multiply and add of each element of a vector, times the chains.
 constexpr double operations(int vector_bytes, int element_bytes) {
-  return 2.0 * kX86Chains * vector_bytes / element_bytes;
+  return 2.0 * kChains * vector_bytes / element_bytes;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCudaProbeSeconds = 0.03;
+constexpr double kProbeSeconds = 0.03;
 constexpr int kMinSamples = 5;
 constexpr double kWarmUpSeconds = 0.3;  // an idle GPU needs that long to raise its clocks
 constexpr std::int64_t kLargestBuffer = std::int64_t{4} << 30;  // much above any L2
@@ -84,7 +84,7 @@ std::vector<double> sample_seconds(const Probe& probe, Timer& timer) {
   timer.seconds(probe.run);
   std::vector<double> times;
   double total = 0;
-  for (int samples = 0; samples < kMinSamples || total < kCudaProbeSeconds; ++samples) {
+  for (int samples = 0; samples < kMinSamples || total < kProbeSeconds; ++samples) {
     const double seconds = timer.seconds(probe.run);
     times.push_back(seconds);
     total += seconds;

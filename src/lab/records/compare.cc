@@ -8,7 +8,7 @@
 namespace gauntlet::lab::inline records {
 namespace {
 
-using RunVerdict = RunDifference::Verdict;
+using Verdict = RunDifference::Verdict;
 
 std::map<std::string, const Result*> by_key(const RunRecord& record) {
   std::map<std::string, const Result*> results;
@@ -18,16 +18,16 @@ std::map<std::string, const Result*> by_key(const RunRecord& record) {
   return results;
 }
 
-RunVerdict verdict_of(const stats::Interval& ratio) {
+Verdict verdict_of(const stats::Interval& ratio) {
   switch (stats::change(ratio)) {
     case stats::Change::same:
-      return RunVerdict::same;
+      return Verdict::same;
     case stats::Change::higher:
-      return RunVerdict::faster;
+      return Verdict::faster;
     case stats::Change::lower:
-      return RunVerdict::slower;
+      return Verdict::slower;
     case stats::Change::unclear:
-      return RunVerdict::unclear;
+      return Verdict::unclear;
   }
   fail("no such change");
 }
@@ -74,10 +74,10 @@ class TargetDifferences {
   }
   void add_unmeasured() {
     RunDifference difference = start();
-    difference.verdict = !b_                        ? RunVerdict::only_in_a
-                         : !a_                      ? RunVerdict::only_in_b
-                         : a_->status == b_->status ? RunVerdict::same
-                                                    : RunVerdict::status_changed;
+    difference.verdict = !b_                        ? Verdict::only_in_a
+                         : !a_                      ? Verdict::only_in_b
+                         : a_->status == b_->status ? Verdict::same
+                                                    : Verdict::status_changed;
     out_.push_back(std::move(difference));
   }
   void add(const ComparisonResult* in_a, const ComparisonResult* in_b) {
@@ -92,9 +92,9 @@ class TargetDifferences {
       difference.ratio = stats::ratio(in_a->speedup, in_b->speedup);
       difference.verdict = verdict_of(difference.ratio);
     } else if (a_ && b_ && !(a_->measured() && b_->measured())) {
-      difference.verdict = RunVerdict::status_changed;
+      difference.verdict = Verdict::status_changed;
     } else {
-      difference.verdict = in_a ? RunVerdict::only_in_a : RunVerdict::only_in_b;
+      difference.verdict = in_a ? Verdict::only_in_a : Verdict::only_in_b;
     }
     out_.push_back(std::move(difference));
   }
@@ -113,21 +113,21 @@ std::string RunDifference::label() const {
   return text;
 }
 
-const char* name_of(RunVerdict verdict) {
+const char* name_of(Verdict verdict) {
   switch (verdict) {
-    case RunVerdict::same:
+    case Verdict::same:
       return "same";
-    case RunVerdict::faster:
+    case Verdict::faster:
       return "faster";
-    case RunVerdict::slower:
+    case Verdict::slower:
       return "slower";
-    case RunVerdict::unclear:
+    case Verdict::unclear:
       return "unclear";
-    case RunVerdict::only_in_a:
+    case Verdict::only_in_a:
       return "only in A";
-    case RunVerdict::only_in_b:
+    case Verdict::only_in_b:
       return "only in B";
-    case RunVerdict::status_changed:
+    case Verdict::status_changed:
       return "status changed";
   }
   fail("no such verdict");

@@ -28,7 +28,7 @@ SideResult side_at(const json& result, const char* name) {
           .ceiling_percent = number_at(side, "ceiling_percent")};
 }
 
-WitnessResult witness_v1_at(const json& result) {
+WitnessResult witness_at(const json& result) {
   const json& witness = object_at(result, "witness");
   const bool collected = flag_at(witness, "collected");
   return {.name = string_at(witness, "name"),
@@ -67,7 +67,7 @@ void read_sides_v1(const json& from, Result& result) {
                          .kind = "pair",
                          .speedup = interval,
                          .verdict = stats::gain(interval, kBar),
-                         .witness = witness_v1_at(from)}};
+                         .witness = witness_at(from)}};
   for (const auto& [name, metric] : object_at(from, "metrics").items()) {
     MetricResult& read = result.metrics[name];
     read.unit = string_at(metric, "unit");
