@@ -1,5 +1,6 @@
-// Do the tables of the pages say what the committed records say? A table under the line
-// <!-- figures: tests/gpu/record.json --> is held against that record, row by row.
+// Do the pages say what the committed records say? Of a table under the line
+// <!-- figures: tests/gpu/record.json --> every row's estimate is held against that record.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,8 @@
 #include <regex>
 #include <sstream>
 
+#include "core/text.h"
+#include "stats/interval_json.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {
@@ -19,16 +22,11 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// A figure of a record, by what the first cell of its row calls it.
 struct Figure {
-  double value, lo, hi;
+  stats::Interval estimate;
   std::string status;  // of a target
 };
-using Figures = std::map<std::string, Figure>;
-
-Figure figure_of(const json& estimate, const std::string& status = "") {
-  return {estimate.at("value"), estimate.at("lo"), estimate.at("hi"), status};
-}
+using Figures = std::map<std::string, Figure>;  // by what the first cell of a row calls them
 
 /// Targets of the GPU record, by their ids.
 Figures figures_of_targets(const json& record) {
@@ -36,7 +34,8 @@ Figures figures_of_targets(const json& record) {
   Figures figures;
   for (const auto& [name, unit] : record.at("units").items()) {
     if (!name.starts_with(kTarget) || !unit.contains("speedup")) continue;
-    figures[name.substr(kTarget.size())] = figure_of(unit.at("speedup"), unit.at("status"));
+    figures[name.substr(kTarget.size())] = {stats::interval_from_json(unit.at("speedup")),
+                                            unit.at("status")};
   }
   return figures;
 }
@@ -55,22 +54,13 @@ Figures figures_of_bench(const json& reports) {
         name =
             "prefill " + (number("batch") == "1" ? "" : number("batch") + " × ") + number("tokens");
       }
-      figures[name] = figure_of(row.at("tok_s"));
+      figures[name] = {stats::interval_from_json(row.at("tok_s")), ""};
     }
   }
   return figures;
 }
 
-std::vector<std::string> cells_of(const std::string& row) {
-  std::vector<std::string> cells;
-  std::stringstream rest(row.substr(1));
-  for (std::string cell; std::getline(rest, cell, '|');) {
-    const auto begin = cell.find_first_not_of(' ');
-    const auto end = cell.find_last_not_of(' ');
-    cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, end - begin + 1));
-  }
-  return cells;
-}
+std::string first_cell(const std::string& row) { return trim(row.substr(1, row.find('|', 1) - 1)); }
 
 /// As many digits as the page gives.
 bool says(const std::string& printed, double value) {
@@ -88,22 +78,20 @@ bool says(const std::string& printed, double value) {
 /// Empty when a row holds what its record says.
 std::string fault_in_row(const std::string& row, const Figures& figures) {
   static const std::regex kEstimate(R"(([\d.,]*\d)(?:×)? \[([\d.,]*\d), ([\d.,]*\d)\])");
-  const std::vector<std::string> cells = cells_of(row);
-  const auto known = figures.find(cells.at(0));
-  if (known == figures.end()) return "'" + cells[0] + "' is not in the record";
+  const std::string name = first_cell(row);
+  const auto known = figures.find(name);
+  if (known == figures.end()) return "'" + name + "' is not in the record";
   std::smatch match;
-  if (!std::regex_search(row, match, kEstimate)) return "'" + cells[0] + "' has no figure";
-  const Figure& figure = known->second;
-  if (!says(match[1], figure.value) || !says(match[2], figure.lo) || !says(match[3], figure.hi)) {
-    std::stringstream what;
-    what << "'" << cells[0] << "' says " << match[0] << ", the record " << figure.value << " ["
-         << figure.lo << ", " << figure.hi << "]";
-    return what.str();
+  if (!std::regex_search(row, match, kEstimate)) return "'" + name + "' has no figure";
+  const auto& [estimate, status] = known->second;
+  if (!says(match[1], estimate.value) || !says(match[2], estimate.lo) ||
+      !says(match[3], estimate.hi)) {
+    return fmt::format("'{}' says {}, the record {} [{}, {}]", name, match.str(), estimate.value,
+                       estimate.lo, estimate.hi);
   }
   const bool says_no_gain = row.find("`no_gain`") != std::string::npos;
-  if (says_no_gain != (figure.status == "no_gain")) {
-    return "'" + cells[0] + "' is " + figure.status + " in the record";
-  }
+  if (says_no_gain != (status == "no_gain"))
+    return "'" + name + "' is " + status + " in the record";
   return "";
 }
 
@@ -150,6 +138,21 @@ TEST(DocFigures, of_targets_are_those_of_the_gpu_record) {
   EXPECT_GE(readme.rows, 5);
 }
 
+TEST(DocFigures, of_how_many_targets_passed_are_those_of_the_gpu_record) {
+  std::map<std::string, int> targets;  // by status
+  int all = 0;
+  const json record = read_record("tests/gpu/record.json");
+  for (const auto& [name, unit] : record.at("units").items()) {
+    if (!name.starts_with("target ")) continue;
+    ++targets[unit.at("status").get<std::string>()];
+    ++all;
+  }
+  EXPECT_THAT(
+      read_text(std::filesystem::path(GAUNTLET_SOURCE_DIR) / "README.md"),
+      HasSubstr(fmt::format("of {} targets {} passed, {} show no gain, {} needs another GPU", all,
+                            targets["passed"], targets["no_gain"], targets["skipped"])));
+}
+
 TEST(DocFigures, of_the_engine_are_those_of_its_benchmark) {
   const std::string record = "tests/gpu/engine.json";
   const Figures figures = figures_of_bench(read_record(record));
@@ -162,9 +165,9 @@ TEST(DocFigures, of_the_engine_are_those_of_its_benchmark) {
 }
 
 TEST(DocFigures, that_differ_are_found) {
-  const Figures figures = {{"ch01:a", {.value = 1.234, .lo = 1.2, .hi = 1.3, .status = "passed"}},
-                           {"ch01:b", {.value = 20412, .lo = 20100, .hi = 20499, .status = ""}},
-                           {"ch01:c", {.value = 1, .lo = 0.99, .hi = 1.01, .status = "no_gain"}}};
+  const Figures figures = {{"ch01:a", {{.value = 1.234, .lo = 1.2, .hi = 1.3}, "passed"}},
+                           {"ch01:b", {{.value = 20412, .lo = 20100, .hi = 20499}, ""}},
+                           {"ch01:c", {{.value = 1, .lo = 0.99, .hi = 1.01}, "no_gain"}}};
   const auto faults = [&](const std::string& rows) {
     const std::string page = "<!-- figures: r.json -->\n| x | y |\n|---|---|\n" + rows + "\n\n|a|";
     return check_tables(page, "r.json", figures).faults;
