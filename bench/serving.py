@@ -206,6 +206,23 @@ def compare_with_bench(gauntlet, settings, name, rounds):
             "of_decode": of_decode, "of_bare": of_bare}
 
 
+def machine(options):
+    """The CPU and its cores, and the GPU where one serves."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    text = f"{len(os.sched_getaffinity(0))} cores of {names[0] if names else 'an unnamed CPU'}"
+    if options.machine == "cpu":
+        return text
+    gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                         stdout=subprocess.PIPE, text=True, check=True)
+    return f"{gpu.stdout.strip()}; {text}"
+
+
+def version(gauntlet):
+    return subprocess.run([gauntlet, "--version"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("machine", choices=["cpu", "gpu"])
@@ -225,8 +242,11 @@ def main():
                          if name.startswith("server") else
                          compare(options.gauntlet, settings, name, options.rounds))
     if options.json:
+        record = {"command": ["bench/serving.py", *sys.argv[1:]], "machine": machine(options),
+                  "version": version(options.gauntlet), "results": results}
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+            json.dump(record, file, indent=1)
+            file.write("\n")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -102,6 +103,27 @@ TEST(AnalyzeCommand, names_only_targets_that_the_catalogue_has) {
       EXPECT_NE(catalog.find(target), nullptr) << target;
     }
   }
+}
+
+TEST(AnalyzeCommand, says_which_field_of_a_compared_study_is_wrong) {
+  const TemporaryFolder folder;
+  json study = json::parse(read_text(GAUNTLET_SOURCE_DIR "/tests/golden/study-whole.json"));
+  const auto write = [&](const std::string& name) {
+    fs::create_directories(folder / name);
+    std::ofstream(folder / (name + "/results.json")) << study;
+  };
+  write("sound");
+  study["layers"][2]["gain"]["ratio"]["value"] = "fast";
+  write("damaged");
+  const auto compare = [&](const std::string& with) {
+    return run_program({GAUNTLET_BINARY, "analyze", "--compare", folder / "sound", folder / with});
+  };
+  EXPECT_EQ(compare("sound").code, 0);
+  const Outcome refused = compare("damaged");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("damaged/results.json: layers[2].gain.ratio.value is no number"));
+  EXPECT_EQ(std::ranges::count(refused.err, '\n'), 1) << refused.err;
 }
 
 TEST(AnalyzeCommand, refuses_to_resume_what_is_not_there) {

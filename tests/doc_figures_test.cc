@@ -60,6 +60,17 @@ Figures figures_of_bench(const json& reports) {
   return figures;
 }
 
+/// Comparisons of bench/serving.py, by their names: what is better by how much, or for a server how
+/// much of decoding alone is left.
+Figures figures_of_serving(const json& record) {
+  Figures figures;
+  for (const auto& [name, result] : record.at("results").items()) {
+    const char* figure = result.contains("ratio") ? "ratio" : "of_decode";
+    figures["`" + name + "`"] = {stats::interval_from_json(result.at(figure)), ""};
+  }
+  return figures;
+}
+
 std::string first_cell(const std::string& row) { return trim(row.substr(1, row.find('|', 1) - 1)); }
 
 /// As many digits as the page gives.
@@ -136,6 +147,14 @@ TEST(DocFigures, of_targets_are_those_of_the_gpu_record) {
   const Checked readme = check_page("README.md", record, figures_of_targets(read_record(record)));
   EXPECT_THAT(readme.faults, IsEmpty());
   EXPECT_GE(readme.rows, 5);
+}
+
+TEST(DocFigures, of_serving_are_those_of_its_record) {
+  const std::string record = "tests/records/serving-cpu.json";
+  const Checked serving =
+      check_page("docs/serving.md", record, figures_of_serving(read_record(record)));
+  EXPECT_THAT(serving.faults, IsEmpty());
+  EXPECT_GE(serving.rows, 1);
 }
 
 TEST(DocFigures, of_how_many_targets_passed_are_those_of_the_gpu_record) {

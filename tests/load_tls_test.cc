@@ -9,10 +9,10 @@
 #include <string>
 #include <thread>
 
-#include "load/client.h"
-#include "load/null_server.h"
-#include "server/http_server.h"
-#include "server/test_certificate.h"
+#include "load/http/client.h"
+#include "load/http/null_server.h"
+#include "server/http/http_server.h"
+#include "server/http/test_certificate.h"
 
 namespace gauntlet::tests {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/text.h"
 #include "lab/records/records.h"
 #include "stats/interval_json.h"
-#include "study/compare.h"
+#include "study/results/compare.h"
 #include "study/study.h"
 #include "study/text.h"
 
@@ -59,57 +59,58 @@ Expected<fs::path> folder_of(const AnalyzeOptions& options, const std::string& i
   return *std::ranges::max_element(found);
 }
 
-std::string estimate_text(const nlohmann::json& estimate, const char* unit) {
-  return fmt::format("{:.{}f}{}", estimate.at("value").get<double>(),
-                     estimate.at("value").get<double>() < 10 ? 2 : 0, unit);
+std::string estimate_text(const stats::Interval& estimate, const char* unit) {
+  return fmt::format("{:.{}f}{}", estimate.value, estimate.value < 10 ? 2 : 0, unit);
 }
 
-std::vector<std::string> gain_cells(const nlohmann::json& layer) {
-  if (!layer.contains("gain")) return {"", "", ""};
-  const nlohmann::json& ratio = layer.at("gain").at("ratio");
-  const auto label = layer.at("gain").at("label").get<std::string>();
-  return {
-      estimate_text(ratio, "x"),
-      fmt::format("{:.2f} to {:.2f}", ratio.at("lo").get<double>(), ratio.at("hi").get<double>()),
-      label == "no_gain" ? "no gain" : label};
+std::string estimate_text(const std::optional<stats::Interval>& estimate) {
+  return estimate ? estimate_text(*estimate, "") : "";
 }
 
-std::string verified_text(const nlohmann::json& layer) {
-  const nlohmann::json verification = layer.value("verification", nlohmann::json());
-  if (!verification.is_object() || !verification.contains("verified")) return "";
-  return verification.at("verified").get<bool>() ? "yes" : "NO";
+std::vector<std::string> gain_cells(const study::LayerResult& layer) {
+  if (!layer.gain) return {"", "", ""};
+  const auto& [ratio, label] = layer.gain->all;
+  return {estimate_text(ratio, "x"), fmt::format("{:.2f} to {:.2f}", ratio.lo, ratio.hi),
+          stats::words_of(label)};
 }
 
-void print_summary(const nlohmann::json& results, const fs::path& folder) {
+bool is_wrong(const study::LayerResult& layer) {
+  return layer.verification && !layer.verification->verified;
+}
+
+/// Tokens per second of each batch, of what was served, or why there are none.
+std::string speeds_text(const study::LayerResult& layer) {
+  if (!layer.gap.empty()) return layer.gap;
+  if (layer.serving) {
+    return fmt::format("{:.0f} served, {:.0f} before", layer.serving->after.tok_s,
+                       layer.serving->before.tok_s);
+  }
+  std::string speeds;
+  if (!layer.engine) return speeds;
+  for (const study::Figure& figure : layer.engine->figures) {
+    if (figure.name == "prompt") continue;
+    speeds += fmt::format("{}{} of {}", speeds.empty() ? "" : ", ", estimate_text(figure.tok_s, ""),
+                          figure.batch);
+  }
+  return speeds;
+}
+
+void print_summary(const study::StudyResults& results, const fs::path& folder) {
   Table table({"layer", "verified", ">gain", "95% interval", "label", ">TTFT ms", ">TPOT ms",
                ">tok/s, decoding in batches"});
-  for (const nlohmann::json& layer : results.at("layers")) {
-    std::vector<std::string> row = {
-        fmt::format("{} {}", layer.at("index").get<int>(), layer.at("name").get<std::string>()),
-        verified_text(layer)};
+  for (const study::LayerResult& layer : results.layers) {
+    std::vector<std::string> row = {fmt::format("{} {}", layer.index, layer.name),
+                                    !layer.verification ? ""
+                                    : is_wrong(layer)   ? "NO"
+                                                        : "yes"};
     for (std::string& cell : gain_cells(layer)) row.push_back(std::move(cell));
-    for (const char* name : {"ttft_ms", "tpot_ms"}) {
-      row.push_back(layer.contains(name) ? estimate_text(layer.at(name), "") : "");
-    }
-    std::string speeds;
-    for (const nlohmann::json& figure : layer.value("figures", nlohmann::json::array())) {
-      if (figure.at("name") == "prompt") continue;
-      speeds += fmt::format("{}{} of {}", speeds.empty() ? "" : ", ",
-                            estimate_text(figure.at("tok_s"), ""),
-                            figure.at("batch").get<std::int64_t>());
-    }
-    if (layer.contains("serving")) {
-      speeds = fmt::format("{:.0f} served, {:.0f} before",
-                           layer.at("serving").at("after").at("tok_s").get<double>(),
-                           layer.at("serving").at("before").at("tok_s").get<double>());
-    }
-    if (layer.contains("gap")) speeds = layer.at("gap").get<std::string>();
-    row.push_back(speeds);
+    row.push_back(layer.engine ? estimate_text(layer.engine->ttft_ms) : "");
+    row.push_back(layer.engine ? estimate_text(layer.engine->tpot_ms) : "");
+    row.push_back(speeds_text(layer));
     table.add(std::move(row));
   }
   fmt::print("{}\n", table.text());
-  for (const nlohmann::json& finding : results.at("findings"))
-    fmt::print("{}\n", finding.get<std::string>());
+  for (const std::string& finding : results.findings) fmt::print("{}\n", finding);
   fmt::print("\n{}\n", (folder / "report.html").string());
 }
 
@@ -222,7 +223,7 @@ int analyze(const AnalyzeOptions& options, const Context& context) {
   const auto results = study::load_results(*folder);
   if (!results) return report_error(results.error());
   if (options.format == Format::json) {
-    fmt::print("{}\n", results->dump(2));
+    fmt::print("{}\n", study::to_json(*results).dump(2));
   } else {
     print_summary(*results, *folder);
   }
@@ -232,11 +233,7 @@ int analyze(const AnalyzeOptions& options, const Context& context) {
                options.resume ? "" : " --resume --output " + folder->string());
     return 130;
   }
-  const auto& layers = results->at("layers");
-  return std::ranges::any_of(layers,
-                             [](const nlohmann::json& l) { return verified_text(l) == "NO"; })
-             ? 1
-             : 0;
+  return std::ranges::any_of(results->layers, is_wrong) ? 1 : 0;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "engine/cpu_executor.h"
 #include "engine/cuda_executor.h"
-#include "model/load_tokenizer.h"
+#include "model/tokens/load_tokenizer.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "engine/executor.h"
-#include "model/tokenizer.h"
+#include "model/tokens/tokenizer.h"
 #include "model/weights.h"
 
 namespace gauntlet::cli {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "load/compare.h"
 #include "load/overhead.h"
-#include "load/result.h"
+#include "load/results/compare.h"
+#include "load/results/result.h"
 
 namespace gauntlet::cli {
 

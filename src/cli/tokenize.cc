@@ -11,7 +11,7 @@
 
 #include "cli/command.h"
 #include "core/files.h"
-#include "model/load_tokenizer.h"
+#include "model/tokens/load_tokenizer.h"
 
 namespace gauntlet::cli {
 namespace {

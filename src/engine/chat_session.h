@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/generator.h"
-#include "model/harmony_parser.h"
+#include "model/harmony/harmony_parser.h"
 
 namespace gauntlet::engine {
 

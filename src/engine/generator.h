@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/executor.h"
-#include "model/tokenizer.h"
+#include "model/tokens/tokenizer.h"
 
 namespace gauntlet::engine {
 

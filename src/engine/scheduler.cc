@@ -60,22 +60,36 @@ bool Scheduler::add(Arrival arrival, double now_s) {
   Request& request = requests_[arrival.id];
   request.id = arrival.id;
   request.leader = arrival.leader;
+  request.caller = arrival.caller;
+  request.prefix = arrival.prefix;
+  request.max_chunk = arrival.max_chunk;
+  if (request.caller.call == 0) request.caller.call = arrival.id;
   request.arrival_s = now_s;
   request.rank = now_s - arrival.priority * config_.priority_s;
   request.tokens = std::move(arrival.prompt);
   request.prompt_tokens = length;
   waiting_.insert(&request);
-  ++num_queued_;
+  enqueue(request);
   return true;
+}
+
+void Scheduler::enqueue(const Request& request) {
+  ++num_queued_;
+  ++queued_[request.caller.account];
+}
+
+void Scheduler::dequeue(const Request& request) {
+  --num_queued_;
+  const auto found = queued_.find(request.caller.account);
+  if (--found->second == 0) queued_.erase(found);
 }
 
 void Scheduler::erase(Request& request) {
   if (request.sequence != 0) {
-    cache_.close(request.sequence);
-    running_.erase(&request);
+    stop(request);
   } else {
     waiting_.erase(&request);
-    if (!request.was_admitted) --num_queued_;
+    if (!request.was_admitted) dequeue(request);
   }
   requests_.erase(request.id);
 }
@@ -149,16 +163,79 @@ std::int64_t Scheduler::spare_pages() const {
 }
 
 bool Scheduler::waits_for_leader(const Request& request) const {
-  if (config_.batching == Batching::fixed || config_.prefix_caching == PrefixCaching::off) {
+  if (config_.batching == Batching::fixed || config_.prefix_caching == PrefixCaching::off ||
+      request.prefix == Prefix::computed) {
     return false;
   }
   const auto leader = requests_.find(request.leader);
   return leader != requests_.end() && !leader->second.prompt_done;
 }
 
+Scheduler::Request* Scheduler::next_waiting() const {
+  Request* best = nullptr;
+  Load least;
+  for (Request* request : waiting_) {
+    if (waits_for_leader(*request)) continue;
+    const Load load = shares_.load(request->caller);
+    if (best == nullptr || load < least) {
+      best = request;
+      least = load;
+    }
+    if (least == Load()) break;  // nobody has less
+  }
+  return best;
+}
+
+Scheduler::Request* Scheduler::place_for(const Request& newcomer) const {
+  Request* best = nullptr;
+  Load most;
+  for (Request* request : running_) {
+    if (!shares_.may_move(request->caller, newcomer.caller)) continue;
+    const Load load = shares_.load(request->caller);
+    if (best == nullptr || load >= most) {
+      best = request;
+      most = load;
+    }
+  }
+  return best;
+}
+
+Scheduler::Request& Scheduler::most_served() const {
+  Request* best = nullptr;
+  Load most;
+  for (Request* request : running_) {
+    const Load load = shares_.load(request->caller);
+    if (request->last_step != step_ && (best == nullptr || load >= most)) {
+      best = request;
+      most = load;
+    }
+  }
+  check(best != nullptr, "pages ran out for a request that has them");
+  return *best;
+}
+
+void Scheduler::start(Request& request, SequenceId sequence, std::int64_t computed) {
+  waiting_.erase(&request);
+  request.was_admitted = true;
+  request.sequence = sequence;
+  request.computed = computed;
+  running_.insert(&request);
+  shares_.take(request.caller);
+}
+
+void Scheduler::stop(Request& request) {
+  running_.erase(&request);
+  shares_.give_back(request.caller);
+  cache_.close(request.sequence);
+  request.sequence = 0;
+  request.computed = 0;
+}
+
 bool Scheduler::admit(Request& request, std::int64_t& spare) {
   const std::int64_t idle = cache_.evictable(KvGroup::full);
-  const SequenceId sequence = cache_.open(request.tokens);
+  const bool shares = request.prefix == Prefix::shared;
+  const SequenceId sequence = cache_.open(shares ? std::span<const std::int32_t>(request.tokens)
+                                                 : std::span<const std::int32_t>());
   const std::int64_t computed = pool_.length(sequence);
   const std::int64_t needed =
       pool_.pages_needed(sequence, KvGroup::full, std::ssize(request.tokens) - computed) + idle -
@@ -169,16 +246,12 @@ bool Scheduler::admit(Request& request, std::int64_t& spare) {
   }
   spare -= needed + growth_pages(pool_);
   if (!request.was_admitted) {
-    --num_queued_;
+    dequeue(request);
     request.reused = computed;
-    stats_.prefix_queries += request.prompt_tokens;
+    if (shares) stats_.prefix_queries += request.prompt_tokens;
     stats_.prefix_hits += computed;
   }
-  waiting_.erase(&request);
-  request.was_admitted = true;
-  request.sequence = sequence;
-  request.computed = computed;
-  running_.insert(&request);
+  start(request, sequence, computed);
   return true;
 }
 
@@ -190,15 +263,19 @@ void Scheduler::admit() {
   std::int64_t spare = spare_pages();
   std::int64_t wanted = 0;  // by prompts; requests that decode take turns when they are too many
   for (const Request* request : running_) {
-    if (request->left() > 1) wanted += request->left();
+    if (request->left() > 1) wanted += request->next_chunk();
   }
-  for (auto next = waiting_.begin(); next != waiting_.end() && num_running() < most;) {
+  while (Request* next = next_waiting()) {
     if (!is_fixed && wanted >= config_.max_step_tokens) return;
-    Request& request = **next++;
-    if (waits_for_leader(request)) continue;
-    // Nobody overtakes one that does not fit: it would wait for ever.
-    if (!admit(request, spare)) return;
-    wanted += request.left();
+    // Nobody overtakes one that does not fit: it would wait for ever. Who has more than others
+    // makes room for it.
+    while (num_running() >= most || !admit(*next, spare)) {
+      Request* giver = is_fixed ? nullptr : place_for(*next);
+      if (giver == nullptr) return;
+      preempt(*giver);
+      spare = spare_pages();
+    }
+    wanted += next->next_chunk();
   }
 }
 
@@ -206,8 +283,9 @@ void Scheduler::share_to_prompts(std::vector<Share>& shares, std::int64_t& budge
   const bool whole = config_.chunking == Chunking::off;
   for (Request* request : running_) {
     if (request->left() < 2) continue;
-    if (budget == 0 || (whole && request->left() > budget && !shares.empty())) return;
-    shares.push_back({request, std::min(request->left(), budget)});
+    const std::int64_t wanted = request->next_chunk();
+    if (budget == 0 || (whole && wanted > budget && !shares.empty())) return;
+    shares.push_back({request, std::min(wanted, budget)});
     budget -= shares.back().count;
   }
 }
@@ -219,7 +297,7 @@ std::vector<Scheduler::Share> Scheduler::share_budget() const {
   std::int64_t prompt_tokens = 0;
   for (Request* request : running_) {
     if (request->left() == 1) decoding.push_back(request);
-    if (request->left() > 1) prompt_tokens += request->left();
+    if (request->left() > 1) prompt_tokens += request->next_chunk();
   }
   if (config_.chunking == Chunking::off) share_to_prompts(shares, budget);
   std::int64_t kept = 0;
@@ -256,8 +334,7 @@ std::int64_t Scheduler::reserve(Request& request, std::int64_t count) {
       count /= 2;
       continue;
     }
-    // Steps are filled in rank order, so that the last has no part in this one yet.
-    Request& last = **running_.rbegin();
+    Request& last = most_served();
     preempt(last);
     if (&last == &request) return 0;
   }
@@ -266,10 +343,7 @@ std::int64_t Scheduler::reserve(Request& request, std::int64_t count) {
 
 void Scheduler::preempt(Request& request) {
   check(running_.size() > 1, "a request alone does not fit the KV pool");
-  running_.erase(&request);
-  cache_.close(request.sequence);
-  request.sequence = 0;
-  request.computed = 0;
+  stop(request);
   waiting_.insert(&request);
   ++stats_.preemptions;
 }
@@ -312,6 +386,7 @@ void Scheduler::complete(const StepPlan& plan) {
 std::string Scheduler::check_integrity() const {
   if (running_.size() + waiting_.size() != requests_.size()) return "a request is lost";
   std::int64_t queued = 0;
+  FairShares shares;
   for (const auto& [id, request] : requests_) {
     const bool runs = request.sequence != 0;
     auto* self = const_cast<Request*>(&request);
@@ -323,8 +398,13 @@ std::string Scheduler::check_integrity() const {
     }
     if (request.computed > std::ssize(request.tokens)) return "more is computed than known";
     queued += !request.was_admitted;
+    if (runs) shares.take(request.caller);
   }
-  if (queued != num_queued_) return "the queue is miscounted";
+  if (shares != shares_) return "places are miscounted";
+  const std::int64_t by_account =
+      std::accumulate(queued_.begin(), queued_.end(), std::int64_t{0},
+                      [](std::int64_t sum, const auto& entry) { return sum + entry.second; });
+  if (queued != num_queued_ || queued != by_account) return "the queue is miscounted";
   if (num_running() > config_.max_running) return "too many requests run";
   return cache_.check_integrity();
 }

@@ -1,14 +1,19 @@
 // Which tokens of which requests make up the next step: a budget of tokens shared between decoding
-// and prompts, requests admitted as pages allow, and the last in rank put back when they run out.
-// Pure logic over the KV pool; the caller has the clock and runs the steps.
+// and prompts, requests admitted as pages allow and as is fair between callers, and the last of
+// whoever has most put back when they run out. Pure logic over the KV pool; the caller has the
+// clock and runs the steps.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/fair_shares.h"
 #include "engine/prefix_cache.h"
 
 namespace gauntlet::engine {
@@ -44,11 +49,22 @@ struct SchedulerConfig {
 
 using RequestId = std::int64_t;
 
+/// What a request's prompt may begin with.
+enum class Prefix {
+  shared,    // pages of others that began alike
+  computed,  // nothing of others: each of its tokens is to be seen
+};
+
+inline constexpr std::int64_t kNoChunkLimit = std::numeric_limits<std::int64_t>::max();
+
 struct Arrival {
   RequestId id = 0;
   std::vector<std::int32_t> prompt;
   int priority = 0;      // higher goes first
   RequestId leader = 0;  // waits until that one's prompt is computed, to share its pages; 0: nobody
+  Caller caller = {};    // its call: the request itself where it is 0
+  Prefix prefix = Prefix::shared;
+  std::int64_t max_chunk = kNoChunkLimit;  // tokens of its prompt that one step may have
 };
 
 /// A request's tokens [begin, begin + count) go into the step; their pages are reserved.
@@ -57,7 +73,7 @@ struct Work {
   SequenceId sequence = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
-  bool is_last = false;  // the token after these is not known yet
+  bool is_last = false;       // the token after these is not known yet
   bool is_kept_slot = false;  // its request is done, and nobody reads what comes out
 };
 
@@ -105,6 +121,8 @@ class Scheduler {
   std::int64_t num_waiting() const { return std::ssize(waiting_); }
   /// Of those waiting, the ones that never ran: what max_queue limits.
   std::int64_t num_queued() const { return num_queued_; }
+  /// The same, apart; without accounts that have none.
+  const std::map<std::int32_t, std::int64_t>& queued_by_account() const { return queued_; }
   const SchedulerStats& stats() const { return stats_; }
   /// Pages of full layers that sequences use, in [0, 1].
   double kv_usage() const;
@@ -116,6 +134,9 @@ class Scheduler {
   struct Request {
     RequestId id = 0;
     RequestId leader = 0;
+    Caller caller;
+    Prefix prefix = Prefix::shared;
+    std::int64_t max_chunk = kNoChunkLimit;
     double arrival_s = 0;
     double rank = 0;  // lower goes first; ids break ties
     std::vector<std::int32_t> tokens;
@@ -129,6 +150,8 @@ class Scheduler {
     bool is_kept_slot = false;
 
     std::int64_t left() const { return std::ssize(tokens) - computed; }
+    /// The most that one step may have of it.
+    std::int64_t next_chunk() const { return std::min(left(), max_chunk); }
   };
   struct ByRank {
     bool operator()(const Request* a, const Request* b) const {
@@ -145,6 +168,17 @@ class Scheduler {
   void admit();
   /// `spare` pages may go to newcomers; this one takes its part.
   bool admit(Request& request, std::int64_t& spare);
+  /// Whose turn it is: of those that hold least, the first in rank. None: nobody can run.
+  Request* next_waiting() const;
+  /// A request that runs and whose place `newcomer` may take; none where that would not be fair.
+  Request* place_for(const Request& newcomer) const;
+  /// The last in rank of whoever holds most, among those that have no part in this step yet.
+  Request& most_served() const;
+  void enqueue(const Request& request);
+  void dequeue(const Request& request);
+  void start(Request& request, SequenceId sequence, std::int64_t computed);
+  /// Out of those that run; its pages go back.
+  void stop(Request& request);
   std::int64_t spare_pages() const;
   bool waits_for_leader(const Request& request) const;
   std::vector<Share> share_budget() const;
@@ -165,7 +199,9 @@ class Scheduler {
   std::unordered_map<RequestId, Request> requests_;
   Ranked waiting_;
   Ranked running_;
+  FairShares shares_;  // of running_
   std::int64_t num_queued_ = 0;
+  std::map<std::int32_t, std::int64_t> queued_;  // by account
   std::int64_t step_ = 0;
   SchedulerStats stats_;
 };

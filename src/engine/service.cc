@@ -35,16 +35,25 @@ Service::Service(Executor& executor, const ServiceConfig& config)
     : executor_(executor),
       now_s_(config.now_s ? config.now_s : steady_now_s),
       scheduler_config_(within(config.scheduler, executor)),
+      shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_) {}
 
 std::int64_t Service::capacity() const {
   return std::min(executor_.config().max_positions, scheduler_.capacity());
 }
 
+std::int64_t Service::max_queue(const Caller& caller) const {
+  const std::int64_t all = scheduler_config_.max_queue;
+  const double shares = shares_.load();
+  if (shares <= 0) return all;
+  const double part = std::min(1.0, caller.share / shares);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(all) * part));
+}
+
 Expected<RequestId> Service::submit(ServiceRequest request, RequestEvents events) {
   const RequestLimits limits{.vocab = executor_.config().vocab,
                              .positions = capacity(),
-                             .choices = scheduler_config_.max_queue};
+                             .choices = max_queue(request.caller)};
   if (auto valid = validate(request, limits); !valid) return valid.error();
   const auto shared = std::make_shared<const ServiceRequest>(std::move(request));
   const auto shared_events = std::make_shared<const RequestEvents>(std::move(events));
@@ -71,6 +80,14 @@ Expected<RequestId> Service::submit(ServiceRequest request, RequestEvents events
     return Error{fmt::format("{} requests wait already, and the queue holds {}: try again later",
                              queued, scheduler_config_.max_queue)};
   }
+  std::int64_t& of_account = queued_by_account_[shared->caller.account];
+  if (of_account + shared->num_choices > max_queue(shared->caller)) {
+    return Error{
+        fmt::format("{} requests of this key wait already, and its part of the queue holds "
+                    "{}: try again later",
+                    of_account, max_queue(shared->caller))};
+  }
+  of_account += shared->num_choices;
   const RequestId group = next_id_;
   for (Choice& choice : choices) {
     choice.group = group;
@@ -91,6 +108,11 @@ ServiceStats Service::stats() const {
   ServiceStats stats = stats_;
   stats.num_waiting += std::ssize(arrivals_);
   return stats;
+}
+
+std::vector<std::int32_t> Service::end_ids() const {
+  const auto& ids = executor_.config().eos_ids;
+  return {ids.begin(), ids.end()};
 }
 
 std::vector<std::int64_t> Service::expert_tokens() const {
@@ -121,10 +143,16 @@ void Service::take_inbox() {
     num_queued_ = scheduler_.num_queued() + std::ssize(arrivals);
   }
   for (auto& [id, choice] : arrivals) {
+    Caller caller = choice.request->caller;
+    if (caller.call == 0) caller.call = choice.group;
+    const std::optional<int> scored = choice.request->prompt_log_probs;
     const bool added = scheduler_.add({.id = id,
                                        .prompt = choice.request->prompt,
                                        .priority = choice.request->priority,
-                                       .leader = choice.group == id ? 0 : choice.group},
+                                       .leader = choice.group == id ? 0 : choice.group,
+                                       .caller = caller,
+                                       .prefix = scored ? Prefix::computed : Prefix::shared,
+                                       .max_chunk = scored.value_or(0) > 0 ? 1 : kNoChunkLimit},
                                       choice.submitted_s);
     check(added, "the queue was counted wrong");
     choices_.emplace(id, std::move(choice));
@@ -161,8 +189,9 @@ bool Service::step() {
       if (!plan.work[i].is_kept_slot) {
         end(plan.work[i].id, FinishReason::failed, std::move(outcomes[i].error));
       }
-    } else if (plan.work[i].is_last && !plan.work[i].is_kept_slot) {
-      deliver(plan.work[i].id, std::move(outcomes[i].result));
+    } else if (!plan.work[i].is_kept_slot) {
+      if (scores_prompt(plan.work[i])) note_prompt(plan.work[i], outcomes[i].result);
+      if (plan.work[i].is_last) deliver(plan.work[i].id, std::move(outcomes[i].result));
     }
   }
   publish(tokens);
@@ -187,15 +216,17 @@ BatchItem Service::item_for(const Work& work) const {
   }
   const Choice& choice = choices_.at(work.id);
   Want want = Want::nothing;
-  if (work.is_last) {
+  if (work.is_last && choice.limit > 0) {
     const std::optional<int> shown = choice.request->top_log_probs;
     want = choice.seen || shown > 0 ? Want::logits : shown ? Want::log_probability : Want::token;
   }
-  return {.sequence = work.sequence,
-          .tokens = {tokens.begin(), tokens.end()},
-          .want = want,
-          .sampling = choice.sampling,
-          .allowed = work.is_last ? allowed(work.id) : std::vector<std::uint32_t>()};
+  BatchItem item{.sequence = work.sequence,
+                 .tokens = {tokens.begin(), tokens.end()},
+                 .want = want,
+                 .sampling = choice.sampling,
+                 .allowed = work.is_last ? allowed(work.id) : std::vector<std::uint32_t>()};
+  if (scores_prompt(work)) score_prompt(work, item);
+  return item;
 }
 
 std::vector<ItemResult> Service::run(const std::vector<Work>& work) {
@@ -286,6 +317,7 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
 }
 
 void Service::deliver(RequestId id, ItemResult result) {
+  if (!tell_prompt(id)) return;
   Choice& choice = choices_.at(id);
   TokenEvent event;
   try {
@@ -298,10 +330,7 @@ void Service::deliver(RequestId id, ItemResult result) {
                fmt::format("{} left no token to choose at position {}", executor_.config().name,
                            scheduler_.tokens(id).size()));
   }
-  if (!choice.first_token_s) {
-    choice.first_token_s = now_s_();
-    live_.prompt_tokens += std::ssize(choice.request->prompt);
-  }
+  if (!choice.first_token_s) choice.first_token_s = now_s_();
   ++live_.output_tokens;
   ++choice.made;
   ++choice.sampling.step;
@@ -371,6 +400,8 @@ void Service::publish(std::int64_t step_tokens) {
   stats_ = live_;
   expert_tokens_.assign(expert_tokens.begin(), expert_tokens.end());
   num_queued_ = scheduler_.num_queued();
+  queued_by_account_ = scheduler_.queued_by_account();
+  for (const auto& [id, choice] : arrivals_) ++queued_by_account_[choice.request->caller.account];
 }
 
 }  // namespace gauntlet::engine

@@ -2,6 +2,7 @@
 // and each request's tokens come to its own callback. What a request gets depends on its own
 // prompt, parameters and seed, never on its batch mates, and its fault ends it alone.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,8 @@ namespace gauntlet::engine {
 
 struct ServiceConfig {
   SchedulerConfig scheduler;
+  /// Of all accounts together: each may fill its part of the queue. 0: anyone may fill all of it.
+  double shares = 0;
   std::function<double()> now_s;  // none: the steady clock
 };
 
@@ -50,8 +53,15 @@ class Service {
   /// them. From any thread.
   std::vector<std::int64_t> expert_tokens() const;
   std::int64_t num_experts() const { return executor_.config().num_experts; }
+  /// The tokens that end an output unless a request ignores them.
+  std::vector<std::int32_t> end_ids() const;
   /// Positions that one request can have at most, prompt and output together. From any thread.
   std::int64_t capacity() const;
+  /// Choices that this caller can have waiting at most, of all its requests together. From any
+  /// thread.
+  std::int64_t max_queue(const Caller& caller) const;
+  /// As ServiceConfig has them, from now on. From any thread.
+  void set_shares(double shares) { shares_.store(shares); }
 
   /// From the engine thread alone. False when there was nothing to do. Throws when the executor
   /// fails whatever it is given: then nothing is left but fail().
@@ -72,6 +82,8 @@ class Service {
     std::shared_ptr<const ServiceRequest> request;
     std::shared_ptr<const RequestEvents> events;
     SamplingParams sampling;
+    std::vector<PromptToken> prompt = {};  // as far as it is scored, until that was told
+    bool prompt_is_done = false;
     std::optional<SeenTokens> seen;  // where something is adjusted
     std::int64_t limit = 0;
     std::int64_t made = 0;
@@ -90,6 +102,13 @@ class Service {
   std::vector<ItemResult> run(const std::vector<Work>& work);
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
   void check_executor();
+  /// Whether this work computes log-probabilities of the prompt's tokens.
+  bool scores_prompt(const Work& work) const;
+  void score_prompt(const Work& work, BatchItem& item) const;
+  void note_prompt(const Work& work, const ItemResult& result);
+  /// The prompt is computed, and its scores are told where asked for. False when that ended the
+  /// choice.
+  bool tell_prompt(RequestId id);
   void deliver(RequestId id, ItemResult result);
   TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
   std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
@@ -101,6 +120,7 @@ class Service {
   Executor& executor_;
   const std::function<double()> now_s_;
   const SchedulerConfig scheduler_config_;
+  std::atomic<double> shares_;
   Scheduler scheduler_;
   // Of the engine thread:
   std::map<RequestId, Choice> choices_;
@@ -113,7 +133,8 @@ class Service {
   bool woken_ = false;
   std::optional<std::string> failure_;
   RequestId next_id_ = 1;
-  std::int64_t num_queued_ = 0;  // in the scheduler, as far as known
+  std::int64_t num_queued_ = 0;                             // in the scheduler, as far as known
+  std::map<std::int32_t, std::int64_t> queued_by_account_;  // likewise, and of those that arrived
   ServiceStats stats_;
   std::vector<std::int64_t> expert_tokens_;
 };

@@ -22,17 +22,19 @@ Expected<void> validate(const ServiceRequest& request, const RequestLimits& limi
     return wrong(fmt::format("token {} of the prompt is not in the vocabulary (0 to {})", *unknown,
                              limits.vocab - 1));
   }
-  if (request.max_tokens < 1) {
-    return wrong(fmt::format("at least 1 token must be made, not {}", request.max_tokens));
+  if (request.max_tokens < 0) {
+    return wrong(fmt::format("{} tokens cannot be made", request.max_tokens));
   }
   if (request.num_choices < 1 || request.num_choices > limits.choices) {
     return wrong(fmt::format("the number of choices is between 1 and {}, not {}", limits.choices,
                              request.num_choices));
   }
-  const int shown = request.top_log_probs.value_or(0);
-  if (shown < 0 || shown > limits.vocab) {
-    return wrong(fmt::format("between 0 and {} log-probabilities can be shown, not {}",
-                             limits.vocab, shown));
+  for (const auto& asked : {request.top_log_probs, request.prompt_log_probs}) {
+    const int shown = asked.value_or(0);
+    if (shown < 0 || shown > limits.vocab) {
+      return wrong(fmt::format("between 0 and {} log-probabilities can be shown, not {}",
+                               limits.vocab, shown));
+    }
   }
   if (auto valid = validate(request.adjustments, limits.vocab); !valid) return valid;
   return validate(request.sampling);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/adjustments.h"
+#include "engine/fair_shares.h"
 #include "engine/generator.h"
 #include "engine/sampler.h"
 
@@ -15,14 +16,19 @@ namespace gauntlet::engine {
 
 struct ServiceRequest {
   std::vector<std::int32_t> prompt;
-  std::int64_t max_tokens = 256;
-  SamplingParams sampling;  // its step is set for each token
+  std::int64_t max_tokens = 256;  // 0: the prompt is computed, and nothing is made
+  SamplingParams sampling;        // its step is set for each token
   Adjustments adjustments;
   std::vector<std::int32_t> stop_ids;
   EndOfSequence end_of_sequence = EndOfSequence::ends;
   int num_choices = 1;  // the first draws with the seed, each other with one made of it
   std::optional<int> top_log_probs;  // none: no log-probabilities at all
+  /// Alternatives beside the log-probability of each token of the prompt; none: those are not
+  /// wanted. A prompt that is scored takes nothing from the prefix cache, and one with alternatives
+  /// is computed a token at a time, for logits come after the last token of a step alone.
+  std::optional<int> prompt_log_probs;
   int priority = 0;
+  Caller caller = {};  // its call: that of another request, or 0 for one of its own
   /// The tokens that may follow what a choice has made so far: a bit per id, or nothing where all
   /// may. A function of its arguments alone; none: all tokens, always.
   std::function<std::vector<std::uint32_t>(std::span<const std::int32_t> output)> allowed;
@@ -36,6 +42,17 @@ struct RequestLimits {
 
 /// Holds an error, a wrong use, that names the first thing no service within these limits can do.
 Expected<void> validate(const ServiceRequest& request, const RequestLimits& limits);
+
+struct PromptToken {
+  std::int32_t token = -1;
+  std::optional<float> log_probability;  // none: of the first, which nothing comes before
+  std::vector<TokenLogProb> top;         // as many as asked for
+};
+
+struct PromptEvent {
+  int choice = 0;
+  std::vector<PromptToken> tokens;  // all of them
+};
 
 struct TokenEvent {
   int choice = 0;
@@ -61,6 +78,8 @@ enum class Verdict { go_on, stop };
 /// Called by the engine thread, so they are quick. A stop string is the caller's to find: its
 /// verdict ends the choice with FinishReason::stop.
 struct RequestEvents {
+  /// Once per choice, before its first token, where log-probabilities of the prompt are asked for.
+  std::function<void(PromptEvent)> on_prompt;
   std::function<Verdict(const TokenEvent&)> on_token;
   std::function<void(const FinishEvent&)> on_finish;  // once per choice, its last event
 };

@@ -310,7 +310,7 @@ TEST_F(Services, refuse_what_can_never_be_served) {
   EXPECT_THAT(error({.prompt = Ids(201, 1)}), HasSubstr("201 tokens, but at most 200"));
   EXPECT_THAT(error({.prompt = {512}}), HasSubstr("512"));
   EXPECT_THAT(error({.prompt = {-1}}), HasSubstr("-1"));
-  EXPECT_THAT(error({.prompt = {1}, .max_tokens = 0}), HasSubstr("at least 1"));
+  EXPECT_THAT(error({.prompt = {1}, .max_tokens = -1}), HasSubstr("-1 tokens"));
   EXPECT_THAT(error({.prompt = {1}, .sampling = {.top_p = 0}}), HasSubstr("top-p"));
   EXPECT_THAT(error({.prompt = {1}, .adjustments = {.presence_penalty = NAN}}),
               HasSubstr("presence"));
@@ -319,6 +319,7 @@ TEST_F(Services, refuse_what_can_never_be_served) {
   EXPECT_THAT(error({.prompt = {1}, .adjustments = {.bias = {{512, 1.0f}}}}), HasSubstr("512"));
   EXPECT_THAT(error({.prompt = {1}, .num_choices = 0}), HasSubstr("choices"));
   EXPECT_THAT(error({.prompt = {1}, .top_log_probs = -1}), HasSubstr("log-probabilities"));
+  EXPECT_THAT(error({.prompt = {1}, .prompt_log_probs = 513}), HasSubstr("log-probabilities"));
 }
 
 TEST_F(Services, make_no_more_tokens_than_there_are_positions) {

@@ -1,7 +1,7 @@
 // The tokenizer of gauntlet-tiny, for tests that need some text.
 #pragma once
 #include "core/files.h"
-#include "model/tokenizer.h"
+#include "model/tokens/tokenizer.h"
 
 namespace gauntlet::engine {
 

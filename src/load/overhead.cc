@@ -5,9 +5,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "load/client.h"
-#include "load/figure_json.h"
-#include "load/null_server.h"
+#include "load/http/client.h"
+#include "load/http/null_server.h"
+#include "load/results/figure_json.h"
 
 namespace gauntlet::load {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/expected.h"
-#include "load/metrics.h"
+#include "load/results/metrics.h"
 
 namespace gauntlet::load {
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "core/expected.h"
-#include "load/client.h"
-#include "load/prepare.h"
-#include "load/result.h"
+#include "load/http/client.h"
+#include "load/results/result.h"
 #include "load/sweep.h"
+#include "load/workload/prepare.h"
 
 namespace gauntlet::load {
 

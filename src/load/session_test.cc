@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
-#include "load/compare.h"
-#include "load/null_server.h"
+#include "load/http/null_server.h"
+#include "load/results/compare.h"
 
 namespace gauntlet::load {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "load/metrics.h"
+#include "load/results/metrics.h"
 
 namespace gauntlet::load {
 

@@ -60,7 +60,9 @@ Expected<void> apply_generation_config(std::string_view json_text, std::string_v
 Expected<void> apply_tokenizer_config(std::string_view json_text, std::string_view where,
                                       ModelConfig& config);
 
+inline namespace files {
 class GgufFile;
+}
 /// The metadata of a GGUF file.
 Expected<ModelConfig> parse_gguf_config(const GgufFile& file);
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/config.h"
-#include "model/json_reader.h"
-#include "model/shown.h"
+#include "model/files/json_reader.h"
+#include "model/files/printable.h"
 
 namespace gauntlet::model {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "model/fake_model.h"
+#include "model/files/fake_model.h"
 
 namespace gauntlet::model {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "model/gguf.h"
-#include "model/token_list.h"
+#include "model/files/gguf.h"
+#include "model/tokens/token_list.h"
 
 namespace gauntlet::model {
 namespace {

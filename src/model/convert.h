@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/expected.h"
-#include "model/model_writer.h"
+#include "model/files/model_writer.h"
 
 namespace gauntlet::model {
 

@@ -8,11 +8,11 @@
 #include "core/check.h"
 #include "core/fake_tree.h"
 #include "core/files.h"
-#include "model/fake_gguf.h"
-#include "model/fake_model.h"
-#include "model/gguf.h"
+#include "model/files/fake_gguf.h"
+#include "model/files/fake_model.h"
+#include "model/files/gguf.h"
 #include "model/same_weights.h"
-#include "model/token_list.h"
+#include "model/tokens/token_list.h"
 
 namespace gauntlet::model {
 namespace {

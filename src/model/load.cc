@@ -1,9 +1,9 @@
 // From a model's files to its weights.
 #include <fmt/format.h>
 
-#include "model/gguf.h"
-#include "model/layouts.h"
-#include "model/safetensors.h"
+#include "model/files/gguf.h"
+#include "model/files/layouts.h"
+#include "model/files/safetensors.h"
 #include "model/weights.h"
 
 namespace gauntlet::model {

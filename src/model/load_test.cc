@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fake_tree.h"
-#include "model/fake_model.h"
+#include "model/files/fake_model.h"
 #include "model/tensor.h"
 #include "model/weights.h"
 

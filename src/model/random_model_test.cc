@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/fake_tree.h"
-#include "model/fake_model.h"
+#include "model/files/fake_model.h"
 #include "model/mxfp4.h"
 #include "model/same_weights.h"
 #include "model/weights.h"

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "core/check.h"
+#include "model/files/printable.h"
 #include "model/mxfp4.h"
 #include "model/quantized.h"
-#include "model/shown.h"
 
 namespace gauntlet::model {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/expected.h"
 #include "model/config.h"
-#include "model/model_files.h"
+#include "model/files/model_files.h"
 
 namespace gauntlet::model {
 

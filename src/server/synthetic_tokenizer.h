@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "model/tokenizer.h"
+#include "model/tokens/tokenizer.h"
 
 namespace gauntlet::server {
 

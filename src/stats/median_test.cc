@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/math/distributions/students_t.hpp>
+
 #include "core/check.h"
 
 namespace gauntlet::stats {
@@ -60,6 +62,18 @@ TEST(StudentInterval, is_that_of_the_mean) {
   EXPECT_NEAR(of.hi - 2, 4.303 / std::sqrt(3.0), 1e-9);
   EXPECT_NEAR(2 - of.lo, 4.303 / std::sqrt(3.0), 1e-9);
   EXPECT_THROW(student_interval({1}), Fault);
+}
+
+TEST(StudentInterval, is_within_a_third_of_a_percent_of_the_quantile) {
+  // Values at 0 and one at 1: the standard error is 1/n.
+  for (std::size_t count = 2; count < 500; ++count) {
+    std::vector<double> values(count);
+    values[0] = 1;
+    const auto n = static_cast<double>(count);
+    const Interval of = student_interval(values);
+    const boost::math::students_t student(n - 1);
+    EXPECT_NEAR((of.hi - of.value) * n / boost::math::quantile(student, 0.975), 1, 0.0033) << n;
+  }
 }
 
 TEST(StudentInterval, narrows_towards_the_normal_one) {

@@ -8,6 +8,7 @@
 #include "study/energy_use.h"
 #include "study/layer_check.h"
 #include "study/measurements.h"
+#include "study/results/cell_json.h"
 
 namespace gauntlet::study {
 namespace keys {
@@ -31,6 +32,13 @@ std::string load(double of_saturation) { return fmt::format("load/{:.2f}", of_sa
 }  // namespace keys
 
 namespace {
+
+/// What the journal gets.
+template <class T>
+Expected<nlohmann::json> kept(const Expected<T>& measured) {
+  if (!measured) return measured.error();
+  return cell_to_json(*measured);
+}
 
 // How the time is shared out: a duel of layers is what a study is for.
 constexpr double kLayerWeight = 3, kWithoutWeight = 1.5, kTotalWeight = 2, kServeWeight = 3,
@@ -57,13 +65,13 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
                    name + ": verifying",
                    {"verify", Rank::layers, 0, kVerifyS + sizes.stack_seconds},
                    [=](Workbench& bench, const Journal& journal, double) {
-                     return check_layer(bench, journal, sizes, layer_check);
+                     return kept(check_layer(bench, journal, sizes, layer_check));
                    }});
   cells.push_back({keys::energy(layer),
                    name + ": energy",
                    {"energy", Rank::layers, 0, kEnergyS},
                    [=](Workbench& bench, const Journal&, double) {
-                     return measure_energy(bench, sizes, layer);
+                     return kept(measure_energy(bench, sizes, layer));
                    }});
   if (layer == 0) return;
   const Sides sides{ladder.up_to(layer - 1), ladder.up_to(layer)};
@@ -72,18 +80,19 @@ void add_layer(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
     cells.push_back({keys::layer(layer), title,
                      duel_time(Rank::layers, kLayerWeight, layer == 1 ? kBaselineDuelS : kDuelS),
                      [=](Workbench& bench, const Journal&, double seconds) {
-                       return measure_duel(bench, sizes, sides, seconds);
+                       return kept(measure_duel(bench, sizes, sides, seconds));
                      }});
     return;
   }
-  cells.push_back(
-      {keys::kSaturation,
-       "requests per second at most",
-       {"saturation", Rank::layers, 0, kSaturationS},
-       [=](Workbench& bench, const Journal&, double) { return measure_saturation(bench, sizes); }});
+  cells.push_back({keys::kSaturation,
+                   "requests per second at most",
+                   {"saturation", Rank::layers, 0, kSaturationS},
+                   [=](Workbench& bench, const Journal&, double) {
+                     return kept(measure_saturation(bench, sizes));
+                   }});
   cells.push_back({keys::layer(layer), title, serve_time(Rank::layers),
                    [=](Workbench& bench, const Journal& journal, double seconds) {
-                     return measure_serve_duel(bench, journal, sizes, sides, seconds);
+                     return kept(measure_serve_duel(bench, journal, sizes, sides, seconds));
                    }});
 }
 
@@ -92,7 +101,7 @@ void add_total(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& size
       {keys::kTotal, "the whole stack in turns with the baseline",
        duel_time(Rank::layers, kTotalWeight, kBaselineDuelS + sizes.stack_seconds),
        [=, sides = Sides{{}, ladder.all()}](Workbench& bench, const Journal&, double seconds) {
-         return measure_duel(bench, sizes, sides, seconds);
+         return kept(measure_duel(bench, sizes, sides, seconds));
        }});
 }
 
@@ -101,38 +110,40 @@ void add_without(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& si
     Sides sides{ladder.all(), ladder.all()};
     sides.a.erase(option.id);
     const bool served = option.stage == Stage::serving;
-    cells.push_back({keys::without(option.id), fmt::format("the whole stack without {}", option.id),
-                     served
-                         ? serve_time(Rank::company)
-                         : duel_time(Rank::company, kWithoutWeight, kDuelS + sizes.stack_seconds),
-                     [=](Workbench& bench, const Journal& journal, double seconds) {
-                       return served ? measure_serve_duel(bench, journal, sizes, sides, seconds)
-                                     : measure_duel(bench, sizes, sides, seconds);
-                     }});
+    cells.push_back(
+        {keys::without(option.id), fmt::format("the whole stack without {}", option.id),
+         served ? serve_time(Rank::company)
+                : duel_time(Rank::company, kWithoutWeight, kDuelS + sizes.stack_seconds),
+         [=](Workbench& bench, const Journal& journal, double seconds) {
+           return served ? kept(measure_serve_duel(bench, journal, sizes, sides, seconds))
+                         : kept(measure_duel(bench, sizes, sides, seconds));
+         }});
   }
 }
 
 void add_causes(std::vector<Cell>& cells, const Sizes& sizes, lab::ProfileLevel profile) {
   if (profile != lab::ProfileLevel::none) {
-    cells.push_back(
-        {keys::kTime,
-         "where the time goes",
-         {"time", Rank::causes, 0, kTimeS},
-         [=](Workbench& bench, const Journal&, double) { return measure_time(bench, sizes); }});
+    cells.push_back({keys::kTime,
+                     "where the time goes",
+                     {"time", Rank::causes, 0, kTimeS},
+                     [=](Workbench& bench, const Journal&, double) {
+                       return kept(measure_time(bench, sizes));
+                     }});
   }
   if (profile == lab::ProfileLevel::roofline || profile == lab::ProfileLevel::deep_dive) {
     cells.push_back({keys::kCounters,
                      "hardware counters",
                      {"counters", Rank::causes, 0, kCountersS},
                      [=](Workbench& bench, const Journal&, double) {
-                       return measure_counters(bench, sizes, profile);
+                       return kept(measure_counters(bench, sizes, profile));
                      }});
   }
-  cells.push_back(
-      {keys::kRouter,
-       "the router",
-       {"router", Rank::causes, 0, kRouterS},
-       [=](Workbench& bench, const Journal&, double) { return measure_router(bench, sizes); }});
+  cells.push_back({keys::kRouter,
+                   "the router",
+                   {"router", Rank::causes, 0, kRouterS},
+                   [=](Workbench& bench, const Journal&, double) {
+                     return kept(measure_router(bench, sizes));
+                   }});
 }
 
 void add_loads(std::vector<Cell>& cells, const Sizes& sizes) {
@@ -141,7 +152,7 @@ void add_loads(std::vector<Cell>& cells, const Sizes& sizes) {
                      fmt::format("{:.2f} of saturation", load),
                      {"load", Rank::load, kLoadWeight, kLoadS},
                      [=](Workbench& bench, const Journal& journal, double seconds) {
-                       return measure_load(bench, journal, sizes, load, seconds);
+                       return kept(measure_load(bench, journal, sizes, load, seconds));
                      }});
   }
 }
@@ -152,7 +163,7 @@ void add_sweeps(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& siz
                      fmt::format("batch {}", batch),
                      {"batch", Rank::sweeps, kSweepWeight, kPointS},
                      [=](Workbench& bench, const Journal&, double seconds) {
-                       return measure_batch(bench, sizes, batch, seconds);
+                       return kept(measure_batch(bench, sizes, batch, seconds));
                      }});
   }
   for (const std::int64_t length : sizes.prompt_lengths) {
@@ -161,7 +172,7 @@ void add_sweeps(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& siz
                        fmt::format("{} prompts of {}", batch, length),
                        {"prompts", Rank::sweeps, kSweepWeight, kPointS},
                        [=](Workbench& bench, const Journal&, double seconds) {
-                         return measure_prompts(bench, sizes, {length, batch}, seconds);
+                         return kept(measure_prompts(bench, sizes, {length, batch}, seconds));
                        }});
     }
   }
@@ -171,7 +182,7 @@ void add_sweeps(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& siz
          fmt::format("precision: {}", fmt::join(on, ", ")),
          {"precision", Rank::sweeps, kPrecisionWeight, kPrecisionS + sizes.stack_seconds},
          [=](Workbench& bench, const Journal&, double seconds) {
-           return measure_precision(bench, sizes, on, seconds);
+           return kept(measure_precision(bench, sizes, on, seconds));
          }});
   }
   for (const std::int64_t context : sizes.contexts) {
@@ -181,7 +192,7 @@ void add_sweeps(std::vector<Cell>& cells, const Ladder& ladder, const Sizes& siz
                        fmt::format("context {} x {}", context, batch),
                        {"context", Rank::sweeps, kSweepWeight, kPointS + fill_s},
                        [=](Workbench& bench, const Journal&, double seconds) {
-                         return measure_context(bench, sizes, {context, batch}, seconds);
+                         return kept(measure_context(bench, sizes, {context, batch}, seconds));
                        }});
     }
   }

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/check.h"
@@ -20,7 +19,6 @@ namespace {
 
 using engine::SpeedKind;
 using engine::SpeedSample;
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// One stack: the contexts that decodes start from, and the forks of them that are decoded now.
@@ -142,7 +140,7 @@ class RoundTaker {
           note_limit(bench_, sides_[index]->executor, *sample, index, bout);
           return 1e9 * sample->seconds;
         },
-        [&] { return bench_.read_sensors(); }, result_.conditions);
+        [&] { return bench_.read_sensors(); }, *result_.conditions);
     for (Side* side : sides_) side->close();
     return block;
   }
@@ -157,17 +155,6 @@ DuelSide describe(const Workbench& bench, const engine::Executor& executor) {
   return {.plan = executor.plan().describe(),
           .weight_bytes = executor.weight_bytes(),
           .read_from = bench.limits(executor).read_from};
-}
-
-json to_json(const DuelSide& side) {
-  return {{"plan", side.plan},
-          {"weight_bytes", side.weight_bytes},
-          {"read_from", side.read_from.empty() ? json() : json(side.read_from)}};
-}
-
-json to_json(const engine::SpeedLimit& limit) {
-  if (limit.bound_by.empty()) return nullptr;
-  return {{"seconds", limit.seconds}, {"bound_by", limit.bound_by}};
 }
 
 }  // namespace
@@ -210,7 +197,8 @@ Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executo
   for (Side* side : {&first, &second}) {
     if (const auto filled = side->fill(workloads); !filled) return filled.error();
   }
-  Duel result{.a = describe(bench, a), .b = describe(bench, b)};
+  Duel result{.a = describe(bench, a), .b = describe(bench, b), .bouts = {}};
+  const lab::Conditions& conditions = result.conditions.emplace();
   const double each =
       budget.seconds / static_cast<double>(4 * budget.least_blocks * std::ssize(workloads));
   for (Workload& workload : workloads) {
@@ -220,50 +208,9 @@ Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executo
     result.bouts.push_back({.workload = workload});
   }
   RoundTaker rounds(bench, first, second, budget.seed, result);
-  const auto taken = take_rounds(budget, result.conditions, [&] { return rounds.take(); });
+  const auto taken = take_rounds(budget, conditions, [&] { return rounds.take(); });
   if (!taken) return taken.error();
   return result;
-}
-
-json to_json(const lab::Conditions& conditions) {
-  const bool has_clocks = conditions.sm_clock_mhz_max > 0;
-  return {{"dropped_blocks", conditions.dropped_blocks},
-          {"sm_clock_mhz",
-           has_clocks ? json{conditions.sm_clock_mhz_min, conditions.sm_clock_mhz_max} : json()},
-          {"throttle_reasons", conditions.throttle_reasons}};
-}
-
-json to_json(const stats::ProcessBlocks& blocks) {
-  json list = json::array();
-  for (const auto& [ns] : blocks) list.push_back({ns[0][0], ns[1][0], ns[1][1], ns[0][1]});
-  return list;
-}
-
-stats::ProcessBlocks blocks_from_json(const json& list) {
-  stats::ProcessBlocks blocks;
-  for (const json& four : list) {
-    blocks.push_back({.ns = {{four.at(0), four.at(3)}, {four.at(1), four.at(2)}}});
-  }
-  return blocks;
-}
-
-json to_json(const Duel& duel) {
-  json bouts = json::array();
-  for (const Bout& bout : duel.bouts) {
-    const engine::SpeedTest& test = bout.workload.test;
-    bouts.push_back({{"name", bout.workload.name},
-                     {"batch", test.batch},
-                     {"context", test.context},
-                     {"tokens", test.tokens},
-                     {"ns", to_json(bout.blocks)},
-                     {"bytes", {bout.bytes[0], bout.bytes[1]}},
-                     {"limits", {to_json(bout.limits[0]), to_json(bout.limits[1])}},
-                     {"experts_per_layer", bout.experts_per_layer}});
-  }
-  return {{"a", to_json(duel.a)},
-          {"b", to_json(duel.b)},
-          {"bouts", std::move(bouts)},
-          {"conditions", to_json(duel.conditions)}};
 }
 
 }  // namespace gauntlet::study

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +19,8 @@ namespace gauntlet::study {
 struct Workload {
   std::string name;  // "prompt", "decode_1"
   engine::SpeedTest test;
+
+  bool is_prompt() const { return name == "prompt"; }
 };
 
 inline constexpr std::int64_t kMostDecodeTokens = 32;  // of one sample
@@ -58,18 +60,11 @@ struct DuelSide {
 struct Duel {
   DuelSide a, b;
   std::vector<Bout> bouts;
-  lab::Conditions conditions;
+  std::optional<lab::Conditions> conditions;  // none in journals of earlier versions
 };
 
 Expected<Duel> duel(const Workbench& bench, engine::Executor& a, engine::Executor& b,
                     std::vector<Workload> workloads, const DuelBudget& budget);
-
-nlohmann::json to_json(const Duel& duel);
-/// What the machine did meanwhile: {dropped_blocks, sm_clock_mhz, throttle_reasons}.
-nlohmann::json to_json(const lab::Conditions& conditions);
-/// Of two sides, four times each: a, b, b, a.
-nlohmann::json to_json(const stats::ProcessBlocks& blocks);
-stats::ProcessBlocks blocks_from_json(const nlohmann::json& json);
 
 /// Room that all these workloads need at once.
 Room room_for(const std::vector<Workload>& workloads);

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "study/decode_batch.h"
@@ -12,7 +11,6 @@
 namespace gauntlet::study {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// GPUs update their counters every tenth of a second or so.
@@ -47,16 +45,19 @@ Expected<Use> use_of(const Workbench& bench, const std::function<Expected<std::i
   return use;
 }
 
-json to_json(const std::string& name, std::int64_t batch, const Use& use) {
-  return {{"name", name},
-          {"batch", batch},
-          {"joules_per_token", use.joules / static_cast<double>(use.tokens)},
-          {"watts", use.joules / use.seconds},
-          {"tokens", use.tokens}};
+EnergyPoint point_of(const std::string& name, std::int64_t batch, const Use& use) {
+  return {.name = name,
+          .batch = batch,
+          .joules_per_token = use.joules / static_cast<double>(use.tokens),
+          .watts = use.joules / use.seconds,
+          .tokens = use.tokens};
 }
 
-Expected<json> decoding(const Workbench& bench, engine::Executor& executor, const Sizes& sizes) {
-  json points = json::array();
+using EnergyPoints = std::vector<EnergyPoint>;
+
+Expected<EnergyPoints> decoding(const Workbench& bench, engine::Executor& executor,
+                                const Sizes& sizes) {
+  EnergyPoints points;
   for (const std::int64_t batch : std::set<std::int64_t>{1, sizes.most_sequences}) {
     DecodeBatch contexts(bench, executor, batch);
     if (const auto filled = contexts.fill(sizes.context); !filled) return filled.error();
@@ -76,12 +77,12 @@ Expected<json> decoding(const Workbench& bench, engine::Executor& executor, cons
     };
     const auto use = use_of(bench, work);
     if (!use) return use.error();
-    points.push_back(to_json("decode_" + std::to_string(batch), batch, *use));
+    points.push_back(point_of("decode_" + std::to_string(batch), batch, *use));
   }
   return points;
 }
 
-Expected<json> serving(const Workbench& bench, const ServeSide& side, const Sizes& sizes) {
+Expected<EnergyPoints> serving(const Workbench& bench, const ServeSide& side, const Sizes& sizes) {
   const auto requests = plan_requests(sizes.mix, sizes.requests, 0, bench.text());
   const auto work = [&]() -> Expected<std::int64_t> {
     const auto outcome = serve(bench, side, requests);
@@ -90,12 +91,12 @@ Expected<json> serving(const Workbench& bench, const ServeSide& side, const Size
   };
   const auto use = use_of(bench, work);
   if (!use) return use.error();
-  return json::array({to_json("served", sizes.most_served, *use)});
+  return EnergyPoints{point_of("served", sizes.most_served, *use)};
 }
 
 }  // namespace
 
-Expected<json> measure_energy(Workbench& bench, const Sizes& sizes, int layer) {
+Expected<EnergyUse> measure_energy(Workbench& bench, const Sizes& sizes, int layer) {
   const auto meter = bench.energy();
   if (!meter) return meter.error();
   const OptionIds on = bench.ladder().up_to(layer);
@@ -105,8 +106,8 @@ Expected<json> measure_energy(Workbench& bench, const Sizes& sizes, int layer) {
   auto points = bench.ladder().stage_of(layer) == Stage::serving
                     ? serving(bench, {**executor, stack.scheduler}, sizes)
                     : decoding(bench, **executor, sizes);
-  if (!points) return points;
-  return json{{"source", (*meter)->source()}, {"points", std::move(*points)}};
+  if (!points) return points.error();
+  return EnergyUse{.source = (*meter)->source(), .points = std::move(*points)};
 }
 
 }  // namespace gauntlet::study

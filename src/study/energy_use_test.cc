@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "study/fake_bench.h"
 #include "study/small_bench.h"
 
@@ -26,10 +24,10 @@ TEST(EnergyUse, is_given_per_token_of_each_batch) {
   SmallBench small(&meter);
   const auto told = measure_energy(small.bench, small.sizes(), 0);
   ASSERT_TRUE(told) << told.error().message;
-  EXPECT_EQ(told->at("source"), "a test");
-  ASSERT_EQ(told->at("points").size(), 2u);
-  for (const auto& point : told->at("points")) {
-    EXPECT_DOUBLE_EQ(point.at("joules_per_token"), 1 / point.at("batch").get<double>())
+  EXPECT_EQ(told->source, "a test");
+  ASSERT_EQ(told->points.size(), 2u);
+  for (const EnergyPoint& point : told->points) {
+    EXPECT_DOUBLE_EQ(point.joules_per_token, 1 / static_cast<double>(point.batch))
         << "one look per step";
   }
 }

@@ -22,10 +22,6 @@ std::string line_of(const json& value) {
 
 }  // namespace
 
-bool is_measured(const json& cell) {
-  return !cell.is_null() && !(cell.is_object() && cell.contains("gap"));
-}
-
 Expected<Journal> Journal::begin(const std::filesystem::path& path, const json& subject,
                                  std::int64_t started_at) {
   Journal journal;
@@ -76,10 +72,10 @@ json Journal::at(const std::string& key) const {
   return found == cells_.end() ? json() : json::parse(found->second);
 }
 
-std::size_t Journal::num_gaps(const std::string& reason) const {
-  const std::string gap = json{{"gap", reason}}.dump();
+std::size_t Journal::count(const json& value) const {
+  const std::string text = value.dump();
   return static_cast<std::size_t>(
-      std::ranges::count_if(cells_, [&](const auto& cell) { return cell.second == gap; }));
+      std::ranges::count_if(cells_, [&](const auto& cell) { return cell.second == text; }));
 }
 
 Expected<void> Journal::append(const std::string& key, const json& value, double seconds) {

@@ -11,9 +11,6 @@
 
 namespace gauntlet::study {
 
-/// A cell that was measured: neither missing (null) nor a gap with its reason.
-bool is_measured(const nlohmann::json& cell);
-
 class Journal {
  public:
   /// A new file; one that is there already is replaced. `subject` says what is studied and how.
@@ -27,8 +24,8 @@ class Journal {
   /// Null where the cell was not measured.
   nlohmann::json at(const std::string& key) const;
   std::size_t num_cells() const { return cells_.size(); }
-  /// Cells that were not measured for this reason.
-  std::size_t num_gaps(const std::string& reason) const;
+  /// Cells with this value.
+  std::size_t count(const nlohmann::json& value) const;
   std::int64_t started_at() const { return started_at_; }
   /// That all cells took.
   double seconds() const { return seconds_; }

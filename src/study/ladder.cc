@@ -213,6 +213,12 @@ Ladder cuda_ladder() {
 
 }  // namespace
 
+const char* name_of(Stage stage) { return stage == Stage::engine ? "engine" : "serving"; }
+
+const char* backend_name(engine::Backend backend) {
+  return backend == engine::Backend::cuda ? "cuda" : "cpu";
+}
+
 Ladder ladder_for(engine::Backend backend) {
   Ladder ladder = backend == engine::Backend::cpu ? cpu_ladder() : cuda_ladder();
   ladder.baseline.scheduler = plain_serving();

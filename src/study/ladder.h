@@ -12,6 +12,7 @@ namespace gauntlet::study {
 
 /// What must be run to see an option: steps of the model, or requests that arrive over time.
 enum class Stage { engine, serving };
+const char* name_of(Stage stage);
 /// What an option changes: the executor, or only what is asked of it.
 enum class Scope { executor, scheduler };
 
@@ -61,6 +62,7 @@ struct Ladder {
 };
 
 Ladder ladder_for(engine::Backend backend);
+const char* backend_name(engine::Backend backend);  // "cpu", "cuda"
 
 /// Of those on, the ones that change the executor: stacks with the same ones share it.
 OptionIds executor_options(const Ladder& ladder, const OptionIds& on);

@@ -1,15 +1,13 @@
 #include "study/layer_check.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "engine/score.h"
 #include "study/cells.h"
-#include "study/results_parts.h"
+#include "study/results/cell_json.h"
 
 namespace gauntlet::study {
 namespace {
-
-using nlohmann::json;
 
 Texts prompts_of(const Workbench& bench, const Sizes& sizes) {
   Texts prompts;
@@ -21,22 +19,19 @@ Texts prompts_of(const Workbench& bench, const Sizes& sizes) {
   return prompts;
 }
 
-json to_json(const Replay& replay, const std::string& where) {
-  return {{"compared", replay.compared}, {"of", replay.of},       {"experts", replay.experts},
-          {"replaced", replay.replaced}, {"wrong", replay.wrong}, {"where", where}};
-}
+using SecondLook = std::optional<ReplayedLayer>;
 
 /// Where tokens differ at a decided choice, or few of them came before a near tie: the layer before
-/// is run once more, to replay its experts. Null where that is not needed, there is nothing to
+/// is run once more, to replay its experts. Nothing where that is not needed, there is nothing to
 /// compare with, or it could not tell more: the serving loop goes its own way after a near tie.
-Expected<json> second_look(Workbench& bench, const json& before, const Sizes& sizes,
-                           const LayerCheck& test, const Texts& own) {
-  if (!test.before || !is_measured(before)) return json();
+Expected<SecondLook> second_look(Workbench& bench, const Measured<CheckedLayer>& before,
+                                 const Sizes& sizes, const LayerCheck& test, const Texts& own) {
+  if (!test.before || !before) return SecondLook();
   const Ladder& ladder = bench.ladder();
-  const GreedyRun expected = run_from_json(before);
+  const GreedyRun& expected = before->run;
   const Agreement agreement = compare(expected, own, ladder.least_margin);
   const bool is_served = ladder.stage_of(test.layer) == Stage::serving;
-  if (agreement.agrees && (is_served || !agreement.is_thin())) return json();
+  if (agreement.agrees && (is_served || !agreement.is_thin())) return SecondLook();
   const Room room = study_room(sizes);
   const auto one_before = bench.executor(ladder.up_to(*test.before), room);
   if (!one_before) return one_before.error();
@@ -49,7 +44,7 @@ Expected<json> second_look(Workbench& bench, const json& before, const Sizes& si
                                                   *recording, own, ladder.least_margin)
                                   : replay(**executor, *recording, own, ladder.least_margin);
   if (!replayed) return replayed.error();
-  return to_json(*replayed, agreement.where);
+  return SecondLook({.replay = *replayed, .where = agreement.where});
 }
 
 Expected<GreedyRun> tokens_of(const Workbench& bench, engine::Executor& executor,
@@ -67,36 +62,38 @@ Expected<GreedyRun> tokens_of(const Workbench& bench, engine::Executor& executor
 
 }  // namespace
 
-Expected<json> check_layer(Workbench& bench, const Journal& journal, const Sizes& sizes,
-                           const LayerCheck& test) {
+Expected<CheckedLayer> check_layer(Workbench& bench, const Journal& journal, const Sizes& sizes,
+                                   const LayerCheck& test) {
   const auto executor = bench.executor(bench.ladder().up_to(test.layer), study_room(sizes));
   if (!executor) return executor.error();
-  const auto run = tokens_of(bench, **executor, sizes, test.layer);
+  auto run = tokens_of(bench, **executor, sizes, test.layer);
   if (!run) return run.error();
-  json value = {{"tokens", run->tokens}, {"margins", run->margins}};
+  CheckedLayer checked{.run = std::move(*run), .score = {}, .replayed = {}};
   if (bench.ladder().stage_of(test.layer) == Stage::engine) {
     const auto scored = score_text(bench, **executor, sizes);
     if (!scored) return scored.error();
-    value["perplexity"] = scored->perplexity;
-    value["scored_tokens"] = scored->tokens;
+    checked.score = *scored;
   }
-  const json before = test.before ? journal.at(keys::verify(*test.before)) : json();
-  const auto looked = second_look(bench, before, sizes, test, run->tokens);
+  Measured<CheckedLayer> before;
+  if (test.before) {
+    auto kept = read_cell<CheckedLayer>(journal, keys::verify(*test.before));
+    if (!kept) return kept.error();
+    before = std::move(*kept);
+  }
+  auto looked = second_look(bench, before, sizes, test, checked.run.tokens);
   if (!looked) return looked.error();
-  if (!looked->is_null()) value["replayed"] = *looked;
-  return value;
+  checked.replayed = std::move(*looked);
+  return checked;
 }
 
-Expected<engine::Score> score_text(const Workbench& bench, engine::Executor& executor,
-                                   const Sizes& sizes) {
+Expected<TextScore> score_text(const Workbench& bench, engine::Executor& executor,
+                               const Sizes& sizes) {
   const auto& text = bench.text();
   const auto count = static_cast<std::size_t>(std::min(sizes.score_tokens, std::ssize(text)));
-  return engine::score_tokens(executor, {text.data(), count}, {.window = sizes.score_window});
-}
-
-GreedyRun run_from_json(const json& cell) {
-  return {.tokens = cell.at("tokens").get<Texts>(),
-          .margins = cell.at("margins").get<std::vector<std::vector<double>>>()};
+  const auto scored =
+      engine::score_tokens(executor, {text.data(), count}, {.window = sizes.score_window});
+  if (!scored) return scored.error();
+  return TextScore{.perplexity = scored->perplexity, .scored_tokens = scored->tokens};
 }
 
 const char* unwatched_parts(engine::Backend backend) {

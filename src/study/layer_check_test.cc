@@ -3,16 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/fake_tree.h"
 #include "study/cells.h"
+#include "study/results/cell_json.h"
 #include "study/small_bench.h"
 
 namespace gauntlet::study {
 namespace {
-
-using nlohmann::json;
 
 struct LayerChecks : testing::Test {
   FakeTree tree;
@@ -21,50 +21,54 @@ struct LayerChecks : testing::Test {
   const Sizes sizes = small.sizes();
   Journal journal = Journal::begin(tree.root() / "journal.jsonl", {}, 0).value();
 
-  json checked(const LayerCheck& test) {
-    const auto measured = check_layer(bench, journal, sizes, test);
+  CheckedLayer checked(const LayerCheck& test) {
+    auto measured = check_layer(bench, journal, sizes, test);
     EXPECT_TRUE(measured) << measured.error().message;
-    return measured ? *measured : json();
+    return measured ? std::move(*measured) : CheckedLayer();
+  }
+  void keep_baseline(const CheckedLayer& layer) {
+    ASSERT_TRUE(journal.append(keys::verify(0), cell_to_json(layer)));
   }
 };
 
 TEST_F(LayerChecks, of_a_layer_that_says_the_same_need_no_second_look) {
-  ASSERT_TRUE(journal.append(keys::verify(0), checked({.layer = 0, .before = {}})));
-  const json own = checked({.layer = 1, .before = 0});
-  EXPECT_FALSE(own.contains("replayed"));
-  EXPECT_EQ(own.at("tokens"), journal.at(keys::verify(0)).at("tokens"));
+  const CheckedLayer before = checked({.layer = 0, .before = {}});
+  keep_baseline(before);
+  const CheckedLayer own = checked({.layer = 1, .before = 0});
+  EXPECT_FALSE(own.replayed);
+  EXPECT_EQ(own.run.tokens, before.run.tokens);
 }
 
 /// The layer before is made to have said something else, at a choice that was sure.
 TEST_F(LayerChecks, of_a_layer_that_differs_are_looked_at_again_and_found_wrong_without_a_reason) {
-  json before = checked({.layer = 0, .before = {}});
-  auto& token = before["tokens"][1][0];
-  token = (token.get<int>() + 1) % 128;
-  for (auto& margins : before["margins"]) {
-    for (auto& margin : margins) margin = 1.0;
-  }
-  ASSERT_TRUE(journal.append(keys::verify(0), before));
-  const json replayed = checked({.layer = 1, .before = 0}).at("replayed");
-  EXPECT_EQ(replayed.at("where"), "prompt 2, token 1");
-  EXPECT_NE(replayed.at("wrong"), "");
+  CheckedLayer before = checked({.layer = 0, .before = {}});
+  std::int32_t& token = before.run.tokens[1][0];
+  token = (token + 1) % 128;
+  for (auto& margins : before.run.margins) std::ranges::fill(margins, 1.0);
+  keep_baseline(before);
+  const auto replayed = checked({.layer = 1, .before = 0}).replayed;
+  ASSERT_TRUE(replayed);
+  EXPECT_EQ(replayed->where, "prompt 2, token 1");
+  EXPECT_NE(replayed->replay.wrong, "");
   const std::int64_t inputs = sizes.verify_prompts * (sizes.verify_prompt_tokens - 1 + 8);
-  EXPECT_EQ(replayed.at("experts"), 2 * inputs) << "a choice per layer and token";
+  EXPECT_EQ(replayed->replay.experts, 2 * inputs) << "a choice per layer and token";
 }
 
 TEST_F(LayerChecks, of_a_layer_that_says_the_same_up_to_early_ties_are_looked_at_again) {
-  json before = checked({.layer = 0, .before = {}});
-  for (auto& margins : before["margins"]) margins[1] = 0;
-  ASSERT_TRUE(journal.append(keys::verify(0), before));
-  const json replayed = checked({.layer = 1, .before = 0}).at("replayed");
-  EXPECT_EQ(replayed.at("wrong"), "");
-  EXPECT_EQ(replayed.at("where"), "");
-  EXPECT_GT(replayed.at("compared"), sizes.verify_prompts) << "more than a token of each prompt";
+  CheckedLayer before = checked({.layer = 0, .before = {}});
+  for (auto& margins : before.run.margins) margins[1] = 0;
+  keep_baseline(before);
+  const auto replayed = checked({.layer = 1, .before = 0}).replayed;
+  ASSERT_TRUE(replayed);
+  EXPECT_EQ(replayed->replay.wrong, "");
+  EXPECT_EQ(replayed->where, "");
+  EXPECT_GT(replayed->replay.compared, sizes.verify_prompts) << "more than a token of each prompt";
 }
 
 TEST_F(LayerChecks, of_the_serving_layer_come_from_the_serving_loop) {
-  const json served = checked({.layer = 6, .before = {}});
-  EXPECT_EQ(std::ssize(served.at("tokens")), 2 * sizes.verify_prompts);
-  EXPECT_FALSE(served.contains("perplexity"));
+  const CheckedLayer served = checked({.layer = 6, .before = {}});
+  EXPECT_EQ(std::ssize(served.run.tokens), 2 * sizes.verify_prompts);
+  EXPECT_FALSE(served.score);
 }
 
 /// Rounding activations to 8 bits takes other experts now and then: replayed, they are the

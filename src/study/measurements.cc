@@ -4,22 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "engine/score.h"
 #include "study/cells.h"
 #include "study/decode_batch.h"
-#include "study/duel.h"
-#include "study/layer_check.h"
-#include "study/router.h"
-#include "study/serving.h"
-#include "study/time_split.h"
+#include "study/results/cell_json.h"
 
 namespace gauntlet::study {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 using Tokens = std::vector<std::int32_t>;
 
@@ -69,8 +62,8 @@ class Repeater {
 };
 
 /// Repetitions of one speed test on one stack.
-CellValue repeat(const Workbench& bench, engine::Executor& executor, const engine::SpeedTest& test,
-                 double seconds) {
+Expected<RepeatedTest> repeat(const Workbench& bench, engine::Executor& executor,
+                              const engine::SpeedTest& test, double seconds) {
   Repeater repeater(bench, executor, test);
   if (const auto ready = repeater.prepare(); !ready) return ready.error();
   std::vector<double> ms;
@@ -86,15 +79,17 @@ CellValue repeat(const Workbench& bench, engine::Executor& executor, const engin
   }
   const auto limit = engine::limit_of(engine::work_of(test, executor.config()), last.bytes,
                                       executor.plan(), bench.limits(executor).rates);
-  const auto steps = static_cast<double>(last.steps);
-  return json{{"batch", test.batch},
-              {"context", test.context},
-              {"tokens", test.tokens},
-              {"ms", ms},
-              {"limit_ms", limit.bound_by.empty() ? json() : json(1e3 * limit.seconds)},
-              {"bound_by", limit.bound_by.empty() ? json() : json(limit.bound_by)},
-              {"experts_per_layer", static_cast<double>(last.active_experts) / steps /
-                                        static_cast<double>(executor.config().num_layers)}};
+  const auto layer_steps = static_cast<double>(last.steps * executor.config().num_layers);
+  RepeatedTest repeated{
+      .batch = test.batch,
+      .context = test.context,
+      .tokens = test.tokens,
+      .ms = std::move(ms),
+      .limit_ms = {},
+      .bound_by = limit.bound_by,
+      .experts_per_layer = static_cast<double>(last.active_experts) / layer_steps};
+  if (!limit.bound_by.empty()) repeated.limit_ms = 1e3 * limit.seconds;
+  return repeated;
 }
 
 /// No two duels take their turns in the same order.
@@ -118,18 +113,16 @@ Expected<Executors> fit(Workbench& bench, Sizes& sizes, const Sides& sides) {
 
 }  // namespace
 
-CellValue measure_duel(Workbench& bench, const Sizes& sizes, const Sides& sides, double seconds) {
+Expected<Duel> measure_duel(Workbench& bench, const Sizes& sizes, const Sides& sides,
+                            double seconds) {
   Sizes fitting = sizes;
   auto both = fit(bench, fitting, sides);
   if (!both) return both.error();
-  const auto fought =
-      duel(bench, *both->a, *both->b, layer_workloads(fitting),
-           {.seconds = seconds, .least_blocks = sizes.least_blocks, .seed = fresh_seed()});
-  if (!fought) return fought.error();
-  return to_json(*fought);
+  return duel(bench, *both->a, *both->b, layer_workloads(fitting),
+              {.seconds = seconds, .least_blocks = sizes.least_blocks, .seed = fresh_seed()});
 }
 
-CellValue measure_saturation(Workbench& bench, const Sizes& sizes) {
+Expected<ServeFigures> measure_saturation(Workbench& bench, const Sizes& sizes) {
   const OptionIds on = bench.ladder().all();
   const auto executor = bench.executor(on, study_room(sizes));
   if (!executor) return executor.error();
@@ -139,23 +132,22 @@ CellValue measure_saturation(Workbench& bench, const Sizes& sizes) {
   if (const auto warm = serve(bench, side, requests); !warm) return warm.error();
   const auto outcome = serve(bench, side, requests);
   if (!outcome) return outcome.error();
-  return to_json(*outcome);
+  return figures_of(*outcome);
 }
 
 namespace {
 
 Expected<double> saturation_of(const Journal& journal) {
-  const json cell = journal.at(keys::kSaturation);
-  if (!cell.is_object() || !cell.contains("requests_per_s")) {
-    return Error{"what the stack can serve at most is not known"};
-  }
-  return cell.at("requests_per_s").get<double>();
+  const auto cell = read_cell<ServeFigures>(journal, keys::kSaturation);
+  if (!cell) return cell.error();
+  if (!*cell) return Error{"what the stack can serve at most is not known"};
+  return (*cell)->requests_per_s;
 }
 
 }  // namespace
 
-CellValue measure_serve_duel(Workbench& bench, const Journal& journal, const Sizes& sizes,
-                             const Sides& sides, double seconds) {
+Expected<ServeDuel> measure_serve_duel(Workbench& bench, const Journal& journal, const Sizes& sizes,
+                                       const Sides& sides, double seconds) {
   constexpr double kOverload = 1.5;
   const auto saturation = saturation_of(journal);
   if (!saturation) return saturation.error();
@@ -169,22 +161,20 @@ CellValue measure_serve_duel(Workbench& bench, const Journal& journal, const Siz
       plan_requests(sizes.mix, std::clamp(fitting, sizes.requests / 4, sizes.requests),
                     kOverload * *saturation, bench.text());
   const Stack a = bench.ladder().stack(sides.a), b = bench.ladder().stack(sides.b);
-  const auto fought =
-      serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
-                 {.seconds = seconds, .least_blocks = blocks, .seed = fresh_seed()});
-  if (!fought) return fought.error();
-  return to_json(*fought);
+  return serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
+                    {.seconds = seconds, .least_blocks = blocks, .seed = fresh_seed()});
 }
 
-CellValue measure_batch(Workbench& bench, const Sizes& sizes, std::int64_t batch, double seconds) {
+Expected<RepeatedTest> measure_batch(Workbench& bench, const Sizes& sizes, std::int64_t batch,
+                                     double seconds) {
   const engine::SpeedTest test{.batch = batch, .context = sizes.context, .tokens = kSweepTokens};
   const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
   if (!executor) return executor.error();
   return repeat(bench, **executor, test, seconds);
 }
 
-CellValue measure_prompts(Workbench& bench, const Sizes& sizes, const Prompts& prompts,
-                          double seconds) {
+Expected<RepeatedTest> measure_prompts(Workbench& bench, const Sizes& sizes, const Prompts& prompts,
+                                       double seconds) {
   const auto [length, batch] = prompts;
   if (length > bench.model().max_positions) {
     return Error{
@@ -196,8 +186,8 @@ CellValue measure_prompts(Workbench& bench, const Sizes& sizes, const Prompts& p
                 {.kind = engine::SpeedKind::prefill, .batch = batch, .tokens = length}, seconds);
 }
 
-CellValue measure_context(Workbench& bench, const Sizes& sizes, const Prompts& contexts,
-                          double seconds) {
+Expected<StepSamples> measure_context(Workbench& bench, const Sizes& sizes, const Prompts& contexts,
+                                      double seconds) {
   const auto [context, batch] = contexts;
   const StepBudget budget{.seconds = seconds};
   const auto positions = [&](std::int64_t of) { return of + budget.most + 1; };
@@ -219,13 +209,13 @@ CellValue measure_context(Workbench& bench, const Sizes& sizes, const Prompts& c
   if (!executor) return executor.error();
   DecodeBatch sequences(bench, **executor, batch);
   if (const auto filled = sequences.fill(context); !filled) return filled.error();
-  const auto ms = time_steps(bench, sequences, budget);
+  auto ms = time_steps(bench, sequences, budget);
   if (!ms) return ms.error();
-  return json{{"context", context}, {"batch", batch}, {"ms", *ms}};
+  return StepSamples{.context = context, .batch = batch, .ms = std::move(*ms)};
 }
 
-CellValue measure_precision(Workbench& bench, const Sizes& sizes, const OptionIds& on,
-                            double seconds) {
+Expected<PrecisionTest> measure_precision(Workbench& bench, const Sizes& sizes, const OptionIds& on,
+                                          double seconds) {
   OptionIds all = bench.ladder().all();
   for (const OptionIds& point : precision_points(bench.ladder())) {
     for (const std::string& id : point) all.erase(id);
@@ -235,18 +225,17 @@ CellValue measure_precision(Workbench& bench, const Sizes& sizes, const OptionId
   if (!executor) return executor.error();
   const auto scored = score_text(bench, **executor, sizes);
   if (!scored) return scored.error();
-  auto value =
+  auto speed =
       repeat(bench, **executor, {.batch = 1, .context = sizes.context, .tokens = 16}, seconds);
-  if (!value) return value;
-  (*value)["on"] = on;
-  (*value)["perplexity"] = scored->perplexity;
-  (*value)["scored_tokens"] = scored->tokens;
-  (*value)["weight_bytes"] = (*executor)->weight_bytes();
-  return value;
+  if (!speed) return speed.error();
+  return PrecisionTest{.speed = std::move(*speed),
+                       .score = *scored,
+                       .on = on,
+                       .weight_bytes = (*executor)->weight_bytes()};
 }
 
-CellValue measure_load(Workbench& bench, const Journal& journal, const Sizes& sizes,
-                       double of_saturation, double seconds) {
+Expected<LoadTest> measure_load(Workbench& bench, const Journal& journal, const Sizes& sizes,
+                                double of_saturation, double seconds) {
   const auto saturation = saturation_of(journal);
   if (!saturation) return saturation.error();
   const OptionIds on = bench.ladder().all();
@@ -259,32 +248,31 @@ CellValue measure_load(Workbench& bench, const Journal& journal, const Sizes& si
   const auto outcome = serve(bench, {**executor, stack.scheduler},
                              plan_requests(sizes.mix, count, per_second, bench.text()));
   if (!outcome) return outcome.error();
-  json value = to_json(*outcome);
-  value["of_saturation"] = of_saturation;
-  value["offered_per_s"] = per_second;
-  return value;
+  return LoadTest{.of_saturation = of_saturation,
+                  .figures = {.offered_per_s = per_second, .served = figures_of(*outcome)}};
 }
 
-CellValue measure_router(Workbench& bench, const Sizes& sizes) {
+Expected<RouterLoads> measure_router(Workbench& bench, const Sizes& sizes) {
   const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
   if (!executor) return executor.error();
   return study_router(bench, **executor, first_of(bench.text(), sizes.router_tokens));
 }
 
-CellValue measure_time(Workbench& bench, const Sizes& sizes) {
+Expected<TimeSplits> measure_time(Workbench& bench, const Sizes& sizes) {
   const auto executor = bench.executor(bench.ladder().all(), study_room(sizes));
   if (!executor) return executor.error();
-  json splits = json::array();
+  TimeSplits splits;
   for (const std::int64_t batch : {std::int64_t{1}, sizes.most_sequences}) {
-    const auto split =
+    auto split =
         split_time(bench, **executor, {.batch = batch, .context = sizes.context, .steps = 32});
     if (!split) return split.error();
-    splits.push_back(to_json(*split));
+    splits.push_back(std::move(*split));
   }
   return splits;
 }
 
-CellValue measure_counters(Workbench& bench, const Sizes& sizes, lab::ProfileLevel level) {
+Expected<CounterValues> measure_counters(Workbench& bench, const Sizes& sizes,
+                                         lab::ProfileLevel level) {
   const auto backend = bench.is_gpu() ? lab::BackendKind::cuda : lab::BackendKind::cpu;
   const auto profiler = lab::make_profiler(backend);
   if (!profiler) return profiler.error();
@@ -301,7 +289,7 @@ CellValue measure_counters(Workbench& bench, const Sizes& sizes, lab::ProfileLev
   const auto counters = (*profiler)->collect(lab::profile_metrics(level, backend), work);
   if (!counters) return counters.error();
   if (!ran) return ran.error();
-  return json{{"steps", kSteps}, {"counters", *counters}};
+  return CounterValues{.steps = kSteps, .counters = *counters};
 }
 
 }  // namespace gauntlet::study

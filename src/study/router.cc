@@ -1,15 +1,12 @@
 #include "study/router.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/score.h"
 
 namespace gauntlet::study {
 namespace {
-
-using nlohmann::json;
 
 /// Above this many numbers, who goes with whom is kept for the most uneven layer alone.
 constexpr std::int64_t kMostPairs = 50'000;
@@ -58,30 +55,29 @@ double imbalance(const std::vector<std::int64_t>& load) {
   return static_cast<double>(std::ranges::max(load) * std::ssize(load)) / static_cast<double>(all);
 }
 
-Expected<json> study_router(const Workbench& bench, engine::Executor& executor,
-                            std::span<const std::int32_t> text) {
+Expected<RouterLoads> study_router(const Workbench& bench, engine::Executor& executor,
+                                   std::span<const std::int32_t> text) {
   RouterProbe probe(bench.model());
   {
     const Watch watch(executor, probe);
     const auto scored = engine::score_tokens(executor, text, {.window = kWindow});
     if (!scored) return scored.error();
   }
-  const std::int64_t layers = bench.model().num_layers, experts = bench.model().num_experts;
-  json loads = json::array(), uneven = json::array(), pairs = json::array();
-  std::int64_t worst = 0;
-  for (std::int64_t l = 0; l < layers; ++l) {
-    loads.push_back(probe.load(l));
-    uneven.push_back(imbalance(probe.load(l)));
-    if (imbalance(probe.load(l)) > imbalance(probe.load(worst))) worst = l;
+  RouterLoads loads{.tokens = probe.tokens(),
+                    .layers = bench.model().num_layers,
+                    .experts = bench.model().num_experts,
+                    .experts_per_token = bench.model().experts_per_token};
+  for (std::int64_t l = 0; l < loads.layers; ++l) {
+    loads.load.push_back(probe.load(l));
+    loads.imbalance.push_back(imbalance(probe.load(l)));
   }
-  const bool all = layers * experts * experts <= kMostPairs;
-  for (std::int64_t l = 0; l < layers; ++l) {
-    if (all || l == worst) pairs.push_back({{"layer", l}, {"counts", probe.together(l)}});
+  loads.most_uneven_layer = std::ranges::max_element(loads.imbalance) - loads.imbalance.begin();
+  const bool all = loads.layers * loads.experts * loads.experts <= kMostPairs;
+  for (std::int64_t l = 0; l < loads.layers; ++l) {
+    if (!all && l != loads.most_uneven_layer) continue;
+    loads.together.push_back({.layer = l, .counts = probe.together(l)});
   }
-  return json{{"tokens", probe.tokens()},   {"layers", layers},
-              {"experts", experts},         {"experts_per_token", bench.model().experts_per_token},
-              {"load", std::move(loads)},   {"imbalance", std::move(uneven)},
-              {"most_uneven_layer", worst}, {"together", std::move(pairs)}};
+  return loads;
 }
 
 }  // namespace gauntlet::study

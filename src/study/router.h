@@ -1,7 +1,6 @@
 // Which experts real text goes to: load per expert, imbalance, and who is chosen together.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <vector>
 
@@ -37,8 +36,24 @@ class RouterProbe final : public engine::LayerProbe {
 /// The busiest expert's load over the mean.
 double imbalance(const std::vector<std::int64_t>& load);
 
+struct RouterLoads {
+  /// Of a model layer, how often two experts were chosen for the same token.
+  struct Pairs {
+    std::int64_t layer = 0;
+    std::vector<std::int64_t> counts;  // [experts, experts]
+  };
+
+  std::int64_t tokens = 0;
+  std::int64_t layers = 0;
+  std::int64_t experts = 0;
+  std::int64_t experts_per_token = 0;
+  std::vector<std::vector<std::int64_t>> load;  // [layers, experts]
+  std::vector<double> imbalance;                // [layers]
+  std::int64_t most_uneven_layer = 0;
+  std::vector<Pairs> together;  // of all layers, or of the most uneven one alone
+};
 /// Runs the text through the executor and counts.
-Expected<nlohmann::json> study_router(const Workbench& bench, engine::Executor& executor,
-                                      std::span<const std::int32_t> text);
+Expected<RouterLoads> study_router(const Workbench& bench, engine::Executor& executor,
+                                   std::span<const std::int32_t> text);
 
 }  // namespace gauntlet::study

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/check.h"
@@ -14,7 +13,6 @@
 namespace gauntlet::study {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kSeed = 0x5EED0F5E12F1CE00;
@@ -150,6 +148,25 @@ double percentile(std::vector<double> values, double part) {
   return values[static_cast<std::size_t>(std::lround(part * last))];
 }
 
+ServeFigures figures_of(const ServeOutcome& o) {
+  const auto both = [](const std::vector<double>& ms) {
+    return Percentiles{.p50 = percentile(ms, 0.5), .p95 = percentile(ms, 0.95)};
+  };
+  const std::int64_t requests = std::ssize(o.first_token_ms);
+  return {.seconds = o.seconds,
+          .requests = requests,
+          .output_tokens = o.output_tokens,
+          .prompt_tokens = o.prompt_tokens,
+          .reused_tokens = o.reused_tokens,
+          .tok_s = static_cast<double>(o.output_tokens) / o.seconds,
+          .requests_per_s = static_cast<double>(requests) / o.seconds,
+          .ttft_ms = both(o.first_token_ms),
+          .tpot_ms = both(o.between_token_ms),
+          .answer_ms = both(o.answer_ms),
+          .mean_queue = o.mean_queue,
+          .max_queue = o.max_queue};
+}
+
 Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
                                const std::vector<PlannedRequest>& requests,
                                const DuelBudget& budget) {
@@ -159,7 +176,7 @@ Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
                                {.name = "between_tokens_p95", .beside = true}},
                    .a = {},
                    .b = {},
-                   .conditions = {}};
+                   .conditions = lab::Conditions()};
   Random random(budget.seed);
   const auto take_round = [&]() -> Expected<bool> {
     std::vector<stats::Block> blocks(result.metrics.size(), {.ns = {{0, 0}, {0, 0}}});
@@ -175,10 +192,10 @@ Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
             blocks[m].ns[side][static_cast<std::size_t>(half)] = 1e6 * ms[m];
           }
           const double ns = 1e9 * outcome->seconds;
-          (side == 0 ? result.a : result.b) = std::move(*outcome);
+          (side == 0 ? result.a : result.b) = figures_of(*outcome);
           return ns;
         },
-        [&] { return bench.read_sensors(); }, result.conditions);
+        [&] { return bench.read_sensors(); }, *result.conditions);
     if (!kept) return kept.error();
     if (!*kept) return false;
     for (std::size_t m = 0; m < blocks.size(); ++m) {
@@ -186,42 +203,10 @@ Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
     }
     return true;
   };
-  if (const auto taken = take_rounds(budget, result.conditions, take_round); !taken) {
+  if (const auto taken = take_rounds(budget, *result.conditions, take_round); !taken) {
     return taken.error();
   }
   return result;
-}
-
-json to_json(const ServeOutcome& o) {
-  return {
-      {"seconds", o.seconds},
-      {"requests", o.first_token_ms.size()},
-      {"output_tokens", o.output_tokens},
-      {"prompt_tokens", o.prompt_tokens},
-      {"reused_tokens", o.reused_tokens},
-      {"tok_s", static_cast<double>(o.output_tokens) / o.seconds},
-      {"requests_per_s", static_cast<double>(o.first_token_ms.size()) / o.seconds},
-      {"ttft_ms",
-       {{"p50", percentile(o.first_token_ms, 0.5)}, {"p95", percentile(o.first_token_ms, 0.95)}}},
-      {"tpot_ms",
-       {{"p50", percentile(o.between_token_ms, 0.5)},
-        {"p95", percentile(o.between_token_ms, 0.95)}}},
-      {"answer_ms",
-       {{"p50", percentile(o.answer_ms, 0.5)}, {"p95", percentile(o.answer_ms, 0.95)}}},
-      {"mean_queue", o.mean_queue},
-      {"max_queue", o.max_queue}};
-}
-
-json to_json(const ServeDuel& duel) {
-  json bouts = json::array();
-  for (const auto& metric : duel.metrics) {
-    bouts.push_back(
-        {{"name", metric.name}, {"beside", metric.beside}, {"ns", to_json(metric.blocks)}});
-  }
-  return {{"bouts", std::move(bouts)},
-          {"a", to_json(duel.a)},
-          {"b", to_json(duel.b)},
-          {"conditions", to_json(duel.conditions)}};
 }
 
 }  // namespace gauntlet::study

@@ -2,7 +2,8 @@
 // its first token and between tokens, and what came out in all.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "stats/blocks.h"
@@ -40,6 +41,31 @@ struct ServeOutcome {
   double mean_queue = 0;                 // requests that wait for their first token, over the steps
   std::int64_t max_queue = 0;
 };
+struct Percentiles {
+  double p50 = 0;
+  double p95 = 0;
+};
+/// What is kept of it.
+struct ServeFigures {
+  double seconds = 0;
+  std::int64_t requests = 0;
+  std::int64_t output_tokens = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t reused_tokens = 0;
+  double tok_s = 0;
+  double requests_per_s = 0;
+  Percentiles ttft_ms;
+  Percentiles tpot_ms;    // between tokens
+  Percentiles answer_ms;  // 0 in files of earlier versions
+  double mean_queue = 0;
+  std::int64_t max_queue = 0;
+};
+ServeFigures figures_of(const ServeOutcome& outcome);
+/// Of a load that the stack can serve a part of.
+struct LoadFigures {
+  double offered_per_s = 0;
+  ServeFigures served;
+};
 /// Who serves, and by which policy.
 struct ServeSide {
   engine::Executor& executor;
@@ -56,13 +82,13 @@ double percentile(std::vector<double> values, double part);
 /// the time to the whole answer includes.
 struct ServeDuel {
   struct Metric {
-    const char* name;
+    std::string name;
     bool beside = false;          // shown, but no part of the gain
     stats::ProcessBlocks blocks;  // ns, of sides a and b
   };
   std::vector<Metric> metrics;
-  ServeOutcome a, b;  // the last of each
-  lab::Conditions conditions;
+  ServeFigures a, b;                          // the last of each
+  std::optional<lab::Conditions> conditions;  // none in journals of earlier versions
 };
 struct ServeSides {
   ServeSide a, b;
@@ -70,8 +96,5 @@ struct ServeSides {
 Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,
                                const std::vector<PlannedRequest>& requests,
                                const DuelBudget& budget);
-
-nlohmann::json to_json(const ServeOutcome& outcome);
-nlohmann::json to_json(const ServeDuel& duel);
 
 }  // namespace gauntlet::study

@@ -17,6 +17,8 @@ double stack_seconds(const model::ModelConfig& model, engine::Backend backend) {
 
 }  // namespace
 
+const char* name_of(Depth depth) { return depth == Depth::quick ? "quick" : "full"; }
+
 Sizes sizes_for(Depth depth, engine::Backend backend, const model::ModelConfig& model,
                 double budget_seconds) {
   Sizes sizes{.batches = {1, 2, 4, 8, 16, 32, 64},

@@ -11,6 +11,7 @@
 namespace gauntlet::study {
 
 enum class Depth { quick, full };
+const char* name_of(Depth depth);
 
 struct Sizes {
   std::int64_t prompt_tokens = 128;  // of the prompt whose first token is waited for

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
-#include "study/html.h"
-#include "study/markdown.h"
+#include "study/results/cell_json.h"
+#include "study/results/html.h"
+#include "study/results/markdown.h"
 
 namespace gauntlet::study {
 namespace {
@@ -24,9 +25,9 @@ json subject_of(const StudyConfig& config) {
           {"model", m.name},
           {"shape", {m.num_layers, m.hidden, m.intermediate, m.num_experts, m.vocab}},
           {"weights", facts.weights},
-          {"backend", facts.ladder.backend == engine::Backend::cuda ? "cuda" : "cpu"},
+          {"backend", backend_name(facts.ladder.backend)},
           {"machine", facts.machine.cpu_key() + " " + facts.machine.gpu_key()},
-          {"depth", facts.depth == Depth::quick ? "quick" : "full"},
+          {"depth", name_of(facts.depth)},
           {"budget_seconds", facts.sizes.budget_seconds},
           {"profile", lab::name_of(config.profile)}};
 }
@@ -51,7 +52,7 @@ std::vector<Cell> cells_of(const StudyConfig& config) {
 
 /// What a cell could not measure is a gap with its reason, so that one point does not end a study.
 json value_or_gap(Expected<json> measured) {
-  return measured ? std::move(*measured) : json{{"gap", measured.error().message}};
+  return measured ? std::move(*measured) : gap_to_json(measured.error().message);
 }
 
 TimeBudget budget_of(const StudyConfig& config, const std::vector<Cell>& cells) {
@@ -78,7 +79,7 @@ Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells
     const auto seconds = budget.allot(i);
     if (!seconds) {
       budget.leave(i);
-      if (auto kept = journal.append(cells[i].key, {{"gap", kLeftOut}}); !kept) return kept;
+      if (auto kept = journal.append(cells[i].key, gap_to_json(kLeftOut)); !kept) return kept;
       continue;
     }
     const auto start = Clock::now();
@@ -91,9 +92,6 @@ Expected<void> measure(const StudyConfig& config, const std::vector<Cell>& cells
   }
   return {};
 }
-
-/// Version 1 differs in the name of an estimate's value alone: `median`.
-bool is_readable(int version) { return version >= 1 && version <= kStudySchemaVersion; }
 
 }  // namespace
 
@@ -108,26 +106,26 @@ Expected<StudyEnd> run_study(const StudyConfig& config, Workbench& bench) {
   if (const auto done = measure(config, cells, bench, *journal); !done) return done.error();
   StudyFacts facts = config.facts;
   facts.num_cells = cells.size();
-  if (const auto written = write_reports(config.folder, assemble(facts, *journal)); !written) {
+  const auto results = assemble(facts, *journal);
+  if (!results) return results.error();
+  if (const auto written = write_reports(config.folder, *results); !written) {
     return written.error();
   }
   return StudyEnd{.complete = journal->num_cells() == cells.size(), .folder = config.folder};
 }
 
-Expected<json> load_results(const std::filesystem::path& folder) {
-  const auto text = read_file(folder / "results.json");
+Expected<StudyResults> load_results(const std::filesystem::path& folder) {
+  const auto path = folder / "results.json";
+  const auto text = read_file(path);
   if (!text) return text.error();
-  json results = json::parse(*text, nullptr, false);
-  if (!results.is_object() || !results.contains("study_id") ||
-      !is_readable(results.value("schema_version", 0))) {
-    return Error{fmt::format("{}/results.json is not a study's", folder.string()),
-                 ErrorKind::wrong_use};
-  }
-  return results;
+  auto results = results_from_json(json::parse(*text, nullptr, false));
+  if (results) return results;
+  return Error{fmt::format("{}: {}", path.string(), results.error().message), results.error().kind};
 }
 
-Expected<void> write_reports(const std::filesystem::path& folder, const json& results) {
-  const std::string text = results.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+Expected<void> write_reports(const std::filesystem::path& folder, const StudyResults& results) {
+  const std::string text =
+      to_json(results).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   if (auto ok = atomic_write_file(folder / "results.json", text); !ok) return ok;
   if (auto ok = atomic_write_file(folder / "report.md", render_markdown(results)); !ok) return ok;
   return atomic_write_file(folder / "report.html", render_html(results));

@@ -4,11 +4,10 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "study/cells.h"
-#include "study/results.h"
+#include "study/results/assemble.h"
 #include "study/workbench.h"
 
 namespace gauntlet::study {
@@ -43,9 +42,9 @@ double estimated_seconds(const StudyConfig& config);
 /// Measures what is missing and writes results.json, report.md and report.html.
 Expected<StudyEnd> run_study(const StudyConfig& config, Workbench& bench);
 
-/// The results.json of a folder.
-Expected<nlohmann::json> load_results(const std::filesystem::path& folder);
-/// results.json, report.md and report.html of a document.
-Expected<void> write_reports(const std::filesystem::path& folder, const nlohmann::json& results);
+/// The results.json of a folder. An error says what is wrong with the file, and where.
+Expected<StudyResults> load_results(const std::filesystem::path& folder);
+/// results.json, report.md and report.html.
+Expected<void> write_reports(const std::filesystem::path& folder, const StudyResults& results);
 
 }  // namespace gauntlet::study

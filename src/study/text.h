@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "model/tokenizer.h"
+#include "model/tokens/tokenizer.h"
 
 namespace gauntlet::study {
 

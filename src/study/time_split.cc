@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/layer_probe.h"
@@ -16,7 +14,6 @@
 namespace gauntlet::study {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// Reads the clock where a layer hands over: its first half ends with the router's choice, its
@@ -46,8 +43,13 @@ struct PartCost {
   double bytes = 0;
 };
 
-/// By part: the attention half of the layers, the experts, the head.
-std::map<std::string, PartCost> costs_of(const engine::Executor& executor, const SplitTest& test) {
+struct StepCosts {
+  PartCost attention;  // half of the layers
+  PartCost experts;
+  PartCost head;
+};
+
+StepCosts costs_of(const engine::Executor& executor, const SplitTest& test) {
   const model::ModelConfig& model = executor.config();
   const engine::StepTraffic traffic = executor.last_traffic();
   const engine::SpeedWork all =
@@ -57,14 +59,12 @@ std::map<std::string, PartCost> costs_of(const engine::Executor& executor, const
       2 * static_cast<double>(model.num_layers * model.hidden *
                               (2 * model.query_width() + 2 * model.kv_width() + model.num_experts));
   const double head_bytes = static_cast<double>(traffic.dense_bytes) - layer_bytes;
-  std::map<std::string, PartCost> costs;
-  costs["attention"] = {
-      {.dense_flops = all.dense_flops - head_flops, .attention_flops = all.attention_flops},
-      layer_bytes + static_cast<double>(traffic.kv_bytes)};
-  costs["experts"] = {{.expert_flops = all.expert_flops},
-                      static_cast<double>(traffic.expert_bytes)};
-  costs["head"] = {{.dense_flops = head_flops}, head_bytes};
-  return costs;
+  return {
+      .attention = {{.dense_flops = all.dense_flops - head_flops,
+                     .attention_flops = all.attention_flops},
+                    layer_bytes + static_cast<double>(traffic.kv_bytes)},
+      .experts = {{.expert_flops = all.expert_flops}, static_cast<double>(traffic.expert_bytes)},
+      .head = {{.dense_flops = head_flops}, head_bytes}};
 }
 
 StepPart part_of(const Workbench& bench, const engine::Executor& executor, std::string name,
@@ -95,10 +95,9 @@ Expected<void> split_on_cpu(const Workbench& bench, engine::Executor& executor,
   executor.watch(nullptr);
   const auto steps = static_cast<double>(test.steps);
   const auto costs = costs_of(executor, test);
-  split.parts = {
-      part_of(bench, executor, "attention", probe.attention_us / steps, costs.at("attention")),
-      part_of(bench, executor, "experts", probe.experts_us / steps, costs.at("experts")),
-      part_of(bench, executor, "head", probe.head_us / steps, costs.at("head"))};
+  split.parts = {part_of(bench, executor, "attention", probe.attention_us / steps, costs.attention),
+                 part_of(bench, executor, "experts", probe.experts_us / steps, costs.experts),
+                 part_of(bench, executor, "head", probe.head_us / steps, costs.head)};
   double busy = 0;
   for (const StepPart& part : split.parts) busy += part.us;
   split.step_us = std::max(busy, all_us / steps);
@@ -106,17 +105,22 @@ Expected<void> split_on_cpu(const Workbench& bench, engine::Executor& executor,
   return {};
 }
 
-/// Which of the parts a kernel's work belongs to, and its share of that part's cost.
-std::pair<std::string, double> role_of(const std::string& kernel, const model::ModelConfig& model) {
+/// Which of the parts a kernel's work belongs to, null where to none, and its share of its cost.
+struct KernelRole {
+  PartCost StepCosts::* part = nullptr;
+  double share = 0;
+};
+
+KernelRole role_of(const std::string& kernel, const model::ModelConfig& model) {
   const auto starts = [&](const char* with) { return kernel.starts_with(with); };
   const double q = static_cast<double>(model.query_width());
   const double qkv = q + 2 * static_cast<double>(model.kv_width());
-  if (starts("gate_up")) return {"experts", 2.0 / 3};
-  if (starts("down")) return {"experts", 1.0 / 3};
-  if (starts("lm_head")) return {"head", 1};
-  if (starts("qkv")) return {"attention", qkv / (qkv + q)};
-  if (starts("o:")) return {"attention", q / (qkv + q)};
-  return {"", 0};
+  if (starts("gate_up")) return {&StepCosts::experts, 2.0 / 3};
+  if (starts("down")) return {&StepCosts::experts, 1.0 / 3};
+  if (starts("lm_head")) return {&StepCosts::head, 1};
+  if (starts("qkv")) return {&StepCosts::attention, qkv / (qkv + q)};
+  if (starts("o:")) return {&StepCosts::attention, q / (qkv + q)};
+  return {};
 }
 
 Expected<void> split_on_gpu(const Workbench& bench, engine::Executor& executor,
@@ -141,15 +145,15 @@ Expected<void> split_on_gpu(const Workbench& bench, engine::Executor& executor,
       continue;
     }
     busy += share.us_per_step;
-    const auto [role, part] = role_of(share.name, executor.config());
-    if (role.empty()) {
+    const KernelRole role = role_of(share.name, executor.config());
+    if (role.part == nullptr) {
       split.parts.push_back({.name = share.name, .us = share.us_per_step});
       continue;
     }
-    PartCost cost = costs.at(role);
-    cost.bytes *= part;
-    cost.work.dense_flops *= part;
-    cost.work.expert_flops *= part;
+    PartCost cost = costs.*role.part;
+    cost.bytes *= role.share;
+    cost.work.dense_flops *= role.share;
+    cost.work.expert_flops *= role.share;
     cost.work.attention_flops = 0;
     split.parts.push_back(part_of(bench, executor, share.name, share.us_per_step, cost));
   }
@@ -177,20 +181,6 @@ Expected<TimeSplit> split_time(const Workbench& bench, engine::Executor& executo
                                    : split_on_cpu(bench, executor, test, batch, split);
   if (!done) return done.error();
   return split;
-}
-
-json to_json(const TimeSplit& split) {
-  json parts = json::array();
-  for (const StepPart& part : split.parts) {
-    parts.push_back({{"name", part.name},
-                     {"us", part.us},
-                     {"limit_us", part.bound_by.empty() ? json() : json(part.floor_us)},
-                     {"bound_by", part.bound_by.empty() ? json() : json(part.bound_by)}});
-  }
-  return {{"batch", split.batch},     {"context", split.context},
-          {"steps", split.steps},     {"parts", std::move(parts)},
-          {"idle_us", split.idle_us}, {"host_us", split.host_us},
-          {"step_us", split.step_us}, {"unwatched_step_us", split.unwatched_step_us}};
 }
 
 }  // namespace gauntlet::study

@@ -2,7 +2,6 @@
 // GPU the trace of its kernels tells.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "study/rules.h"
@@ -10,16 +9,19 @@
 
 namespace gauntlet::study {
 
-struct TimeSplit {
+template <class Part>
+struct StepTimes {
   std::int64_t batch = 1;
   std::int64_t context = 0;
   std::int64_t steps = 0;
-  std::vector<StepPart> parts;
+  std::vector<Part> parts;       // at least one
   double idle_us = 0;            // between kernels, on a GPU
   double host_us = 0;            // outside the model
   double step_us = 0;            // of a watched step; the parts, idle and host add up to it
   double unwatched_step_us = 0;  // what the same step takes when nobody looks
 };
+using TimeSplit = StepTimes<StepPart>;
+using TimeSplits = std::vector<TimeSplit>;
 
 /// Decodes `steps` steps of a batch after a context, and somewhat more than as many before.
 struct SplitTest {
@@ -29,7 +31,5 @@ struct SplitTest {
 };
 Expected<TimeSplit> split_time(const Workbench& bench, engine::Executor& executor,
                                const SplitTest& test);
-
-nlohmann::json to_json(const TimeSplit& split);
 
 }  // namespace gauntlet::study

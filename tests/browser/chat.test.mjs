@@ -1,82 +1,9 @@
-// Does the server's page work in a real browser: a chat that streams and stops, charts that draw, a key that is asked
-// for, and nothing that a model says taken for markup?
+// Does the server's page work in a real browser: a chat that streams and stops, charts that draw, a key that is asked for,
+// at every width and in both colours?
 import assert from "node:assert/strict";
-import {spawn} from "node:child_process";
-import {createInterface} from "node:readline";
-import {after, before, test} from "node:test";
-import {inkOf, launch, overflowOf} from "./browser.mjs";
-
-const HOSTILE = '</script><img src=x onerror="window.hacked = 1"><b onclick=1>bold</b> &amp; "quoted" <!--';
-
-// Starts `gauntlet serve` with gauntlet-tiny on a free port.
-async function serve(...options) {
-  const child = spawn(process.env.GAUNTLET, ["serve", "--port", "0", "--threads", "1", ...options], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  for await (const line of createInterface({input: child.stdout})) {
-    const url = /http:\/\/\S+/.exec(line)?.[0];
-    if (url) return {url, stop: () => child.kill("SIGKILL")};
-  }
-  throw new Error("the server ended before it served");
-}
-
-let browser;
-let server;
-before(async () => {
-  [browser, server] = await Promise.all([launch(), serve()]);
-});
-after(async () => {
-  await browser?.close();
-  server?.stop();
-});
-
-// Opens the page, hands it to `use`, and afterwards expects that it complained about nothing but `known`, and asked no
-// other host for anything.
-async function withPage({url = server.url, width = 1280, height = 800, known, prepare, ...options}, use) {
-  const context = await browser.newContext({viewport: {width, height}, ...options});
-  context.setDefaultTimeout(60000);
-  const page = await context.newPage();
-  const complaints = [];
-  const elsewhere = [];
-  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(url) && !request.url().startsWith("data:")) elsewhere.push(request.url());
-  });
-  await prepare?.(page);
-  await page.goto(url);
-  await use(page);
-  assert.deepEqual(
-    complaints.filter((complaint) => !known?.test(complaint)),
-    [],
-  );
-  assert.deepEqual(elsewhere, []);
-  await context.close();
-}
-
-async function say(page, text) {
-  await page.fill("#prompt", text);
-  await page.press("#prompt", "Enter");
-}
-const done = (page) => page.waitForSelector(".turn.assistant:last-child:not(.busy)");
-const answer = (page) => page.locator(".turn.assistant").last();
-const setTokens = async (page, count) => {
-  await page.evaluate(() => (document.getElementById("settings").open = true));
-  await page.fill("[name=max_tokens]", count);
-};
-
-// A server that answers a chat with these deltas.
-const answering =
-  (...deltas) =>
-  (page) =>
-    page.route("**/v1/chat/completions", (route) =>
-      route.fulfill({
-        contentType: "text/event-stream",
-        body:
-          deltas.map((delta) => `data: ${JSON.stringify({choices: [{index: 0, delta}]})}\n\n`).join("") +
-          "data: [DONE]\n\n",
-      }),
-    );
+import {test} from "node:test";
+import {inkOf, overflowOf} from "./browser.mjs";
+import {HOSTILE, answer, answering, done, say, serve, setTokens, withPage} from "./with_server.mjs";
 
 test("page loads, names the model and says that it is ready", () =>
   withPage({}, async (page) => {
@@ -102,7 +29,7 @@ test("answer streams in, and tells how fast it came", () =>
       await answer(page).locator("footer").innerText(),
       /^\d+ tokens in .+s · [\d,.]+ tok\/s · first after/,
     );
-    assert.equal(await page.locator(".turn.user").innerText(), "Once upon a time");
+    assert.equal(await page.locator(".turn.user .text").innerText(), "Once upon a time");
     assert.equal(await page.locator(".fault").count(), 0);
     await say(page, "Go on");
     await page.waitForFunction(() => document.querySelectorAll(".turn.assistant:not(.busy)").length === 2);
@@ -202,52 +129,37 @@ test("charts draw what the server does", () =>
     assert.match(now, /\d ms median|\d µs median/);
   }));
 
-test("reasoning and tool calls stand apart from the answer", () =>
-  withPage(
-    {
-      prepare: answering(
-        {role: "assistant", content: ""},
-        {reasoning_content: "Let me "},
-        {reasoning_content: "think."},
-        {content: "It is\n```py\nprint(1)\n```\nthat."},
-        {tool_calls: [{index: 0, id: "c", function: {name: "look_up", arguments: '{"a":'}}]},
-        {tool_calls: [{index: 0, function: {arguments: "1}"}}]},
-      ),
-    },
-    async (page) => {
-      await say(page, "Why?");
-      await done(page);
-      assert.match(await page.locator(".thinking summary").innerText(), /Reasoned for/);
-      assert.equal(await page.locator(".thinking .text").textContent(), "Let me think.");
-      assert.equal(await page.locator(".answer pre").textContent(), "print(1)\n");
-      assert.doesNotMatch(await page.locator(".answer").textContent(), /think/);
-      assert.equal(await page.locator(".call").innerText(), 'look_up\n{"a":1}');
-    },
-  ));
+test("gauntlet-tiny is said to be what it is, with prompts that suit it", () =>
+  withPage({}, async (page) => {
+    await page.waitForSelector("text=old English fiction");
+    assert.match(await page.locator(".welcome").innerText(), /follows no instructions/);
+    await setTokens(page, "8");
+    await page.locator(".ideas button").first().click();
+    await done(page);
+    assert.equal(await page.locator(".turn.user .text").innerText(), "Once upon a time");
+  }));
 
-test("hostile words are inert text", () =>
-  withPage(
-    {
-      prepare: async (page) => {
-        await answering({reasoning_content: HOSTILE}, {content: `${HOSTILE} \`\`\`${HOSTILE}\`\`\``})(page);
-        await page.route("**/v1/models", (route) =>
-          route.fulfill({json: {data: [{id: HOSTILE, max_model_len: 1}]}}),
-        );
-      },
-    },
-    async (page) => {
-      const scripts = await page.locator("script").count();
-      await say(page, HOSTILE);
+test("model is named and every button is as large as a finger, at every width", async () => {
+  for (const width of [360, 390, 700, 1280]) {
+    await withPage({width, height: 800, prepare: answering({content: "```\ncode\n```"})}, async (page) => {
+      await page.waitForFunction(() => document.getElementById("model").textContent === "gauntlet-tiny");
+      await say(page, "Hello");
       await done(page);
-      assert.equal(await page.evaluate(() => window.hacked), undefined);
-      assert.equal(await page.locator("img, .text b, [onclick]").count(), 0);
-      assert.equal(await page.locator("script").count(), scripts);
-      assert.equal(await page.locator(".turn.user").innerText(), HOSTILE);
-      assert.equal(await page.locator(".thinking .text").textContent(), HOSTILE);
-      assert.ok((await page.locator(".answer").textContent()).startsWith(HOSTILE));
-      assert.equal(await page.locator("#model").textContent(), HOSTILE);
-    },
-  ));
+      const {right, width: wide} = await page
+        .locator("#model")
+        .evaluate((node) => ({right: node.getBoundingClientRect().right, width: node.clientWidth}));
+      assert.ok(wide >= 80 && right <= width, `the name is ${wide} pixels wide at ${width}`);
+      const small = await page.locator("button:visible").evaluateAll((buttons) =>
+        buttons
+          .map((button) => [button.textContent || button.id, button.getBoundingClientRect()])
+          .filter(([, box]) => box.width < 44 || box.height < 44)
+          .map(([name, box]) => `${name}: ${box.width} x ${box.height}`),
+      );
+      assert.deepEqual(small, [], `at ${width}`);
+      assert.ok((await overflowOf(page)) <= 0, `sideways scroll at ${width}`);
+    });
+  }
+});
 
 test("errors of the server are shown as it words them", () =>
   withPage(

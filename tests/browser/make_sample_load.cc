@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "load/result.h"
-#include "load/variates.h"
+#include "load/results/result.h"
+#include "load/workload/variates.h"
 
 namespace gauntlet::load {
 namespace {

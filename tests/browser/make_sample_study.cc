@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "study/html.h"
-#include "study/sample_study.h"
+#include "study/results/html.h"
+#include "study/results/sample_study.h"
 #include "study/study.h"
 
 int main(int argc, char** argv) {
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   SampleStudy sample;
   auto journal = Journal::begin(folder / "journal.jsonl", nlohmann::json::object(), 1794709000);
   if (!journal) return 3;
-  std::ofstream(folder / "empty.html") << render_html(assemble(sample.facts, *journal));
+  std::ofstream(folder / "empty.html") << render_html(assemble(sample.facts, *journal).value());
   sample.fill(*journal);
-  return write_reports(folder, assemble(sample.facts, *journal)) ? 0 : 1;
+  return write_reports(folder, assemble(sample.facts, *journal).value()) ? 0 : 1;
 }

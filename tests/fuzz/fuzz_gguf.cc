@@ -1,7 +1,7 @@
 // Any bytes as a GGUF file: refused, or a model readable to the last row and metadata to the last
 // key.
-#include "model/gguf.h"
-#include "model/token_list.h"
+#include "model/files/gguf.h"
+#include "model/tokens/token_list.h"
 #include "tests/fuzz/read_all.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/connection.h"
+#include "server/http/connection.h"
 #include "tests/fuzz/served.h"
 
 namespace {
@@ -38,12 +38,14 @@ asio::awaitable<void> serve(tcp::socket& socket, server::ConnectionContext& cont
 }
 
 /// What a connection answers to these bytes, after which the client sends no more.
-std::string answer_to(server::Handler& handler, const std::uint8_t* data, std::size_t size) {
+std::string answer_to(server::Handler& handler, server::WorkPool& workers, const std::uint8_t* data,
+                      std::size_t size) {
   const server::HttpServerConfig config{
       .limits = {.header_bytes = 4 << 10, .body_bytes = 16 << 10, .all_bodies_bytes = 64 << 10}};
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> next_request{0};
-  server::BodyBudget bodies(config.limits.all_bodies_bytes);
+  server::BodyBudget bodies({.bytes = config.limits.all_bodies_bytes});
+  const server::AccessRules access("127.0.0.1", {"x", "localhost"}, {"http://page"});
   asio::io_context io;
   server::ConnectionContext context{.config = config,
                                     .handler = handler,
@@ -51,7 +53,8 @@ std::string answer_to(server::Handler& handler, const std::uint8_t* data, std::s
                                     .draining = draining,
                                     .next_request = next_request,
                                     .bodies = bodies,
-                                    .aside = io.get_executor(),
+                                    .access = access,
+                                    .workers = &workers,
                                     .chance = 1};
   int ends[2];
   tests::demand(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "no sockets");
@@ -72,9 +75,10 @@ std::string answer_to(server::Handler& handler, const std::uint8_t* data, std::s
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static tests::Served served;
+  static server::WorkPool workers;
   constexpr std::size_t kMostBytes = 64 << 10;  // that a socket takes without a reader
   if (size > kMostBytes) return 0;
-  const std::string answer = answer_to(served, data, size);
+  const std::string answer = answer_to(served, workers, data, size);
   tests::demand(
       answer.empty() || answer.starts_with("HTTP/1.1 ") || answer.starts_with("HTTP/1.0 "),
       "no HTTP: " + answer);

@@ -34,6 +34,11 @@ export async function serve(...options) {
   return {
     url,
     client: (more = {}) => new OpenAI({baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0, ...more}),
+    /** A bias by which this model, which seldom reasons, begins a turn with it where it may. */
+    toward_reasoning: async () => {
+      const reply = await fetch(`${url}/tokenize`, {method: 'POST', body: JSON.stringify({prompt: 'analysis', add_special_tokens: false})});
+      return {[(await reply.json()).tokens[0]]: 20};
+    },
     /** What Prometheus reads, by name without labels. */
     metric: async (name) => {
       const text = await (await fetch(`${url}/metrics`)).text();

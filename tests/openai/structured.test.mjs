@@ -142,15 +142,41 @@ test('holds a completion to a schema, too', async () => {
 });
 
 test('names the keyword it cannot hold', async () => {
-  const schema = {type: 'object', properties: {a: {type: 'string', contentEncoding: 'base64'}}};
+  const schema = {type: 'object', properties: {a: {type: 'string', maxLength: 2, not: {const: 'b'}}}, required: ['a']};
+  const strict = true;
   const refused = (request, param) => assert.rejects(
       client.chat.completions.create({model, messages, ...request}), (error) => {
         assert.ok(error instanceof OpenAI.BadRequestError);
         assert.equal(error.param, param);
-        assert.match(error.message, /"contentEncoding"/);
+        assert.match(error.message, /"not"/);
         assert.match(error.message, /#\/properties\/a/);
         return true;
       });
-  await refused({response_format: {type: 'json_schema', json_schema: {name: 'x', schema}}}, 'response_format');
-  await refused({tools: [{type: 'function', function: {name: 'f', parameters: schema}}], tool_choice: 'required'}, 'tools');
+  await refused({response_format: {type: 'json_schema', json_schema: {name: 'x', schema, strict}}}, 'response_format');
+  const tools_with = (more) => [{type: 'function', function: {name: 'f', parameters: schema, ...more}}];
+  await refused({tools: tools_with({strict}), tool_choice: 'required'}, 'tools');
+  await refused({tools: tools_with({strict})}, 'tools');
+
+  // Where strict is not said, the rest is held, and a header says what is not.
+  const lenient = [
+    {response_format: {type: 'json_schema', json_schema: {name: 'x', schema}}}, {tools: tools_with({}), tool_choice: 'required'},
+    {tools: tools_with({})}];
+  for (const request of lenient) {
+    const {response} = await client.chat.completions.create({model, messages, max_tokens: 60, ...request}).withResponse();
+    assert.match(response.headers.get('x-gauntlet-unenforced'), /^not at \/properties\/a/);
+  }
+});
+
+test('writes what a regular expression or a choice allows', async () => {
+  const regex = '(yes|no), [0-9]{2} cats';
+  for (const form of [{guided_regex: regex}, {structured_outputs: {regex}}]) {
+    const {choices: [{message}]} = await client.chat.completions.create({model, messages, max_tokens: 40, ...form});
+    assert.match(message.content, /^(yes|no), [0-9]{2} cats$/);
+    const {choices: [{text}]} = await client.completions.create({model, prompt: 'a', max_tokens: 40, ...form});
+    assert.match(text, /^(yes|no), [0-9]{2} cats$/);
+  }
+  const choice = ['positive', 'negative'];
+  const {choices: [{message}]} = await client.chat.completions.create({model, messages, max_tokens: 20, structured_outputs: {choice}});
+  assert.ok(choice.includes(message.content));
+  await assert.rejects(client.completions.create({model, prompt: 'a', guided_regex: '(a)\\1'}), /back reference/);
 });

@@ -1,7 +1,10 @@
 #include "tests/serving/server_process.h"
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
 
@@ -56,6 +59,13 @@ ServerProcess::ServerProcess(const std::string& gauntlet, const std::vector<std:
   throw std::runtime_error("the server never said where it listens");
 }
 
+void ServerProcess::hang_up() const {
+  pid_t child = 0;
+  std::ifstream("/proc/thread-self/children") >> child;
+  if (child <= 0) throw std::runtime_error("the kernel does not tell who the server is");
+  kill(child, SIGHUP);
+}
+
 std::optional<ServerState> ServerProcess::state() const {
   const auto answer = ask(port_, "GET", "/metrics");
   if (!answer || answer->status() != 200) return std::nullopt;
@@ -75,6 +85,7 @@ ServerState ServerProcess::wait_until_idle(double most_files) const {
 std::string ServerProcess::end() {
   program_.terminate();
   const Outcome outcome = program_.wait();
+  log_ = outcome.err;
   const std::size_t last_line = outcome.err.rfind("{\"event\":\"ended\"");
   const std::string ending =
       last_line == std::string::npos ? "nothing" : outcome.err.substr(last_line);

@@ -34,12 +34,17 @@ class ServerProcess {
   /// Asks until it is idle with no more than so many files open, or for too long: what it said
   /// last.
   ServerState wait_until_idle(double most_files = 1e9) const;
+  /// Makes it read its keys again (SIGHUP). It must be the only child of this thread.
+  void hang_up() const;
   /// Drains it. Empty when it ended with its books balanced; otherwise what was wrong.
   std::string end();
+  /// After its end: one JSON object per request.
+  const std::string& log() const { return log_; }
 
  private:
   Program program_;
   std::uint16_t port_ = 0;
+  std::string log_;
 };
 
 }  // namespace gauntlet::tests

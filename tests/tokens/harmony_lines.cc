@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
-#include "model/harmony_parser.h"
+#include "model/harmony/harmony_parser.h"
 
 namespace gauntlet::model {
 namespace {

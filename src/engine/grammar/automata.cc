@@ -11,8 +11,12 @@
 namespace gauntlet::engine::grammar {
 namespace {
 
-constexpr std::size_t kMaxDfaStates = 60'000;
 constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;
+// In steps; allocations are dear.
+constexpr std::size_t kNfaStateCost = 8;
+constexpr std::size_t kDfaStateCost = 40;
+constexpr std::size_t kSetCost = 20;
+constexpr std::size_t kPairCost = 6;
 
 struct SetHash {
   std::size_t operator()(const std::vector<std::uint32_t>& set) const {
@@ -22,18 +26,18 @@ struct SetHash {
   }
 };
 
-/// Where each byte leads, as few edges as possible.
-std::vector<Dfa::Edge> edges_of(const std::array<std::uint32_t, 256>& targets) {
-  std::vector<Dfa::Edge> edges;
-  for (int byte = 0; byte < 256; ++byte) {
-    if (targets[byte] == kNowhere) continue;
-    const auto value = static_cast<std::uint8_t>(byte);
-    if (byte > 0 && targets[byte - 1] == targets[byte])
-      edges.back().high = value;
-    else
-      edges.push_back({.low = value, .high = value, .target = targets[byte]});
-  }
-  return edges;
+struct PairHash {
+  std::size_t operator()(std::uint64_t pair) const { return mix64(pair); }
+};
+
+/// Edges come in rising order; neighbours that lead to the same state are one.
+void append(std::vector<Dfa::Edge>& edges, int low, int high, std::uint32_t target) {
+  if (!edges.empty() && edges.back().target == target && edges.back().high + 1 == low)
+    edges.back().high = static_cast<std::uint8_t>(high);
+  else
+    edges.push_back({.low = static_cast<std::uint8_t>(low),
+                     .high = static_cast<std::uint8_t>(high),
+                     .target = target});
 }
 
 std::uint32_t target_of(const Dfa::State& state, int byte) {
@@ -45,26 +49,25 @@ std::uint32_t target_of(const Dfa::State& state, int byte) {
 }  // namespace
 
 Nfa::State Nfa::add() {
-  if (edges_.size() >= kMaxStates) {
-    overflowed_ = true;
-    return 0;
-  }
+  work_.spend(kNfaStateCost);
   edges_.emplace_back();
   return static_cast<State>(edges_.size() - 1);
 }
 
-void Nfa::empty(State from, State to) {
-  if (!overflowed_) edges_[from].push_back({.target = to});
+void Nfa::connect(State from, const Edge& edge) {
+  work_.spend(2);
+  edges_[from].push_back(edge);
 }
 
+void Nfa::empty(State from, State to) { connect(from, {.target = to}); }
+
 void Nfa::bytes(State from, State to, std::uint8_t low, std::uint8_t high) {
-  if (!overflowed_)
-    edges_[from].push_back({.kind = Edge::Kind::bytes, .low = low, .high = high, .target = to});
+  connect(from, {.kind = Edge::Kind::bytes, .low = low, .high = high, .target = to});
 }
 
 void Nfa::text(State from, State to, std::string_view text) {
   if (text.empty()) return empty(from, to);
-  for (std::size_t i = 0; i < text.size() && !overflowed_; ++i) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<std::uint8_t>(text[i]);
     const State next = i + 1 == text.size() ? to : add();
     bytes(from, next, byte, byte);
@@ -73,12 +76,12 @@ void Nfa::text(State from, State to, std::string_view text) {
 }
 
 void Nfa::call(State from, State to, RuleId rule) {
-  if (!overflowed_) edges_[from].push_back({.kind = Edge::Kind::call, .rule = rule, .target = to});
+  connect(from, {.kind = Edge::Kind::call, .rule = rule, .target = to});
 }
 
 void Nfa::embed(State from, State to, const Dfa& dfa) {
-  if (edges_.size() + dfa.states.size() > kMaxStates) overflowed_ = true;
-  if (overflowed_) return;
+  check(!dfa.counted, "nothing is built from what counts");
+  work_.spend(kNfaStateCost * dfa.states.size());
   const auto first = static_cast<State>(edges_.size());
   edges_.resize(edges_.size() + dfa.states.size());
   empty(from, first);
@@ -99,13 +102,13 @@ void Nfa::optional(State from, State to, const Part& part) {
 void Nfa::repeat(State from, State to, const Repetitions& times, const Part& part) {
   State at = add();
   empty(from, at);
-  for (std::int64_t i = 0; i < times.min && !overflowed_; ++i) {
+  for (std::int64_t i = 0; i < times.min; ++i) {
     const State next = add();
     part(at, next);
     at = next;
   }
   if (times.max) {
-    for (std::int64_t i = times.min; i < *times.max && !overflowed_; ++i) {
+    for (std::int64_t i = times.min; i < *times.max; ++i) {
       const State next = add();
       empty(at, to);
       part(at, next);
@@ -122,6 +125,7 @@ void Nfa::repeat(State from, State to, const Repetitions& times, const Part& par
 void Nfa::close(Set& set, std::vector<std::uint32_t>& seen, std::uint32_t mark) const {
   for (const State state : set) seen[state] = mark;
   for (std::size_t i = 0; i < set.size(); ++i) {
+    work_.spend(1 + edges_[set[i]].size());
     for (const Edge& edge : edges_[set[i]]) {
       if (edge.kind != Edge::Kind::empty || seen[edge.target] == mark) continue;
       seen[edge.target] = mark;
@@ -131,56 +135,53 @@ void Nfa::close(Set& set, std::vector<std::uint32_t>& seen, std::uint32_t mark) 
   std::sort(set.begin(), set.end());
 }
 
-std::optional<Dfa> Nfa::determinize(State start, State accept) const {
-  if (overflowed_) return std::nullopt;
+Dfa Nfa::determinize(State start, State accept) const {
   std::unordered_map<Set, std::uint32_t, SetHash> ids;
-  std::vector<Set> sets;
+  std::vector<const Set*> sets;  // keys of `ids`, which stay where they are
   std::vector<std::uint32_t> seen(edges_.size(), 0);
   std::uint32_t mark = 0;
-  // Work, not only states, is bounded: few states of many members each are dear too.
-  std::size_t members = 0;
   const auto id_of = [&](Set set) {
     std::sort(set.begin(), set.end());
     set.erase(std::unique(set.begin(), set.end()), set.end());
     close(set, seen, ++mark);
-    members += set.size();
-    const auto [found, fresh] = ids.try_emplace(set, static_cast<std::uint32_t>(sets.size()));
-    if (fresh) sets.push_back(std::move(set));
+    work_.spend(kSetCost + 2 * set.size());
+    const auto [found, fresh] =
+        ids.try_emplace(std::move(set), static_cast<std::uint32_t>(sets.size()));
+    if (fresh) sets.push_back(&found->first);
     return found->second;
   };
 
   Dfa dfa;
   id_of({start});
+  std::vector<Edge> out;
+  std::vector<int> borders;
+  std::map<RuleId, Set> called;
   for (std::size_t at = 0; at < sets.size(); ++at) {
-    if (sets.size() > kMaxDfaStates || members > 8 * kMaxStates) return std::nullopt;
-    std::array<bool, 257> border{};
-    std::vector<Edge> out;
-    std::map<RuleId, Set> called;
+    work_.spend(kDfaStateCost);
+    out.clear();
+    borders.clear();
+    called.clear();
     Dfa::State state;
-    for (const State member : sets[at]) {
+    for (const State member : *sets[at]) {
       if (member == accept) state.accepts = true;
       for (const Edge& edge : edges_[member]) {
         if (edge.kind == Edge::Kind::call) called[edge.rule].push_back(edge.target);
         if (edge.kind != Edge::Kind::bytes) continue;
         out.push_back(edge);
-        border[edge.low] = border[edge.high + 1] = true;
+        borders.push_back(edge.low);
+        borders.push_back(edge.high + 1);
       }
     }
-    std::array<std::uint32_t, 256> targets;
-    targets.fill(kNowhere);
-    for (int low = 0; low < 256 && !out.empty();) {
-      int high = low;
-      while (high < 255 && !border[high + 1]) ++high;
+    std::sort(borders.begin(), borders.end());
+    borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+    work_.spend(out.size() * (1 + borders.size() / 4));
+    for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
       Set next;
       for (const Edge& edge : out)
-        if (edge.low <= low && low <= edge.high) next.push_back(edge.target);
-      if (!next.empty()) {
-        const std::uint32_t target = id_of(std::move(next));
-        std::fill(targets.begin() + low, targets.begin() + high + 1, target);
-      }
-      low = high + 1;
+        if (edge.low <= borders[i] && borders[i] <= edge.high) next.push_back(edge.target);
+      if (!next.empty())
+        append(state.edges, borders[i], borders[i + 1] - 1, id_of(std::move(next)));
     }
-    state.edges = edges_of(targets);
     for (auto& [rule, next] : called)
       state.calls.push_back({.rule = rule, .target = id_of(std::move(next))});
     dfa.states.push_back(std::move(state));
@@ -188,48 +189,119 @@ std::optional<Dfa> Nfa::determinize(State start, State accept) const {
   return dfa;
 }
 
-std::optional<Dfa> dfa_of(const std::function<void(Nfa&, Nfa::State, Nfa::State)>& part) {
-  Nfa nfa;
+Dfa dfa_of(Work& work, const std::function<void(Nfa&, Nfa::State, Nfa::State)>& part) {
+  Nfa nfa(work);
   const Nfa::State start = nfa.add(), accept = nfa.add();
   part(nfa, start, accept);
   return nfa.determinize(start, accept);
 }
 
-std::optional<Dfa> combine(const Dfa& first, const Dfa& second, Product product) {
+Dfa combine(const Dfa& first, const Dfa& second, Product product, Work& work,
+            const std::function<void(std::uint32_t second)>& on_state) {
+  check(!first.counted && !second.counted, "nothing is built from what counts");
   // The state after the last of `second` stands for having left it.
   const auto left = static_cast<std::uint32_t>(second.states.size());
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ids;
+  std::unordered_map<std::uint64_t, std::uint32_t, PairHash> ids;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   const auto id_of = [&](std::uint32_t a, std::uint32_t b) {
-    const auto [found, fresh] = ids.try_emplace({a, b}, static_cast<std::uint32_t>(pairs.size()));
+    const std::uint64_t pair = std::uint64_t{a} << 32 | b;
+    const auto [found, fresh] = ids.try_emplace(pair, static_cast<std::uint32_t>(pairs.size()));
     if (fresh) pairs.emplace_back(a, b);
     return found->second;
   };
+  static const Dfa::State kNone;
   Dfa dfa;
   id_of(0, 0);
   for (std::size_t at = 0; at < pairs.size(); ++at) {
-    if (pairs.size() > kMaxDfaStates) return std::nullopt;
     const auto [a, b] = pairs[at];
-    check(first.states[a].calls.empty(), "automata are combined without calls");
-    const bool in_second = b != left && second.states[b].accepts;
+    if (on_state) on_state(b);
+    const Dfa::State& one = first.states[a];
+    const Dfa::State& other = b == left ? kNone : second.states[b];
+    check(one.calls.empty(), "automata are combined without calls");
     Dfa::State state;
-    state.accepts = first.states[a].accepts && (product == Product::both ? in_second : !in_second);
-    std::array<std::uint32_t, 256> targets;
-    targets.fill(kNowhere);
-    for (int byte = 0; byte < 256; ++byte) {
-      const std::uint32_t next_a = target_of(first.states[a], byte);
-      if (next_a == kNowhere) continue;
-      std::uint32_t next_b = b == left ? kNowhere : target_of(second.states[b], byte);
-      if (next_b == kNowhere) {
-        if (product == Product::both) continue;
-        next_b = left;
+    state.accepts = one.accepts && (product == Product::both ? other.accepts : !other.accepts);
+    std::size_t j = 0;
+    for (const Dfa::Edge& edge : one.edges) {
+      for (int low = edge.low; low <= edge.high;) {
+        while (j < other.edges.size() && other.edges[j].high < low) ++j;
+        const bool is_past = j == other.edges.size();
+        const bool is_gap = is_past || other.edges[j].low > low;
+        const int end = is_past ? 255 : is_gap ? other.edges[j].low - 1 : other.edges[j].high;
+        const int high = std::min<int>(edge.high, end);
+        if (!is_gap)
+          append(state.edges, low, high, id_of(edge.target, other.edges[j].target));
+        else if (product == Product::first_without_second)
+          append(state.edges, low, high, id_of(edge.target, left));
+        low = high + 1;
       }
-      targets[byte] = id_of(next_a, next_b);
     }
-    state.edges = edges_of(targets);
+    work.spend(kDfaStateCost + kPairCost * state.edges.size());
     dfa.states.push_back(std::move(state));
   }
   return dfa;
+}
+
+Dfa minimized(const Dfa& dfa, Work& work) {
+  const std::size_t size = dfa.states.size();
+  std::vector<std::uint32_t> group(size);
+  for (std::size_t i = 0; i < size; ++i) group[i] = dfa.states[i].accepts ? 1 : 0;
+  // Groups are split by where their members' edges lead until none is. Numbers of groups rise with
+  // their first member, so that state 0 stays the first.
+  std::size_t num_groups = 0;
+  for (;;) {
+    std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, SetHash> ids;
+    std::vector<std::uint32_t> next(size);
+    std::vector<std::uint32_t> key;
+    for (std::size_t i = 0; i < size; ++i) {
+      key.assign(1, group[i]);
+      int end = -1;  // of the edges so far that lead to the same group
+      for (const Dfa::Edge& edge : dfa.states[i].edges) {
+        const std::uint32_t target = group[edge.target];
+        if (end + 1 == edge.low && key.size() > 1 && key.back() == target) {
+          key[key.size() - 2] = edge.high;
+        } else {
+          key.push_back(edge.low);
+          key.push_back(edge.high);
+          key.push_back(target);
+        }
+        end = edge.high;
+      }
+      work.spend(kSetCost + key.size());
+      next[i] = ids.try_emplace(key, static_cast<std::uint32_t>(ids.size())).first->second;
+    }
+    group = std::move(next);
+    if (ids.size() == num_groups) break;
+    num_groups = ids.size();
+  }
+  Dfa small;
+  small.states.resize(num_groups);
+  std::vector<bool> done(num_groups, false);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (done[group[i]]) continue;
+    done[group[i]] = true;
+    Dfa::State& state = small.states[group[i]];
+    state.accepts = dfa.states[i].accepts;
+    for (const Dfa::Edge& edge : dfa.states[i].edges)
+      append(state.edges, edge.low, edge.high, group[edge.target]);
+  }
+  return small;
+}
+
+Dfa looped(const Dfa& item) {
+  std::vector<std::uint32_t> ids(item.states.size(), 0);
+  std::uint32_t size = 0;
+  for (std::size_t i = 0; i < item.states.size(); ++i)
+    if (!item.states[i].accepts) ids[i] = size++;
+  Dfa loop;
+  loop.states.reserve(size);
+  for (const Dfa::State& state : item.states) {
+    if (state.accepts) continue;
+    Dfa::State& copy = loop.states.emplace_back();
+    for (const Dfa::Edge& edge : state.edges)
+      append(copy.edges, edge.low, edge.high, ids[edge.target]);
+  }
+  loop.states[0].accepts = true;
+  return loop;
 }
 
 bool accepts(const Dfa& dfa, std::string_view text) {

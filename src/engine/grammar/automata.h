@@ -1,11 +1,13 @@
 // Finite automata over bytes whose edges may also call a rule: what each rule of a grammar is built
-// from. Every construction is bounded, so that a hostile schema ends in an error, not in memory.
+// from. Every construction spends work, so that a hostile schema ends in an error, not in memory.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "engine/grammar/work.h"
 
 namespace gauntlet::engine::grammar {
 
@@ -15,6 +17,8 @@ using RuleId = std::uint32_t;
 struct Repetitions {
   std::int64_t min = 0;
   std::optional<std::int64_t> max;
+
+  bool operator==(const Repetitions&) const = default;
 };
 
 /// Deterministic: at most one edge per byte and one call per rule leave a state. State 0 starts.
@@ -33,14 +37,25 @@ struct Dfa {
     std::vector<Call> calls;  // rising by rule
     bool accepts = false;
   };
+  /// The states from `first` on, but for the last of all, read characters, and only so many may be
+  /// read: a state for each number of them would be a state per character of a long string.
+  struct Counted {
+    std::uint32_t first = 0;
+    std::vector<bool> after_character;  // by state from `first`: a character ends there
+    Repetitions times;
+  };
   std::vector<State> states;
+  std::optional<Counted> counted;  // of a rule that nothing is built from
 };
 
-/// Parts are put between two states. Once it has kMaxStates it takes nothing more and says so.
+/// Parts are put between two states.
 class Nfa {
  public:
   using State = std::uint32_t;
   using Part = std::function<void(State from, State to)>;
+
+  /// The work outlives this.
+  explicit Nfa(Work& work) : work_(work) {}
 
   State add();
   void empty(State from, State to);
@@ -51,12 +66,9 @@ class Nfa {
   void optional(State from, State to, const Part& part);
   void repeat(State from, State to, const Repetitions& times, const Part& part);
 
-  bool overflowed() const { return overflowed_; }
-  /// Nothing where it overflowed or would need too many states.
-  std::optional<Dfa> determinize(State start, State accept) const;
+  Dfa determinize(State start, State accept) const;
 
  private:
-  static constexpr std::size_t kMaxStates = 400'000;
   struct Edge {
     enum class Kind : std::uint8_t { empty, bytes, call };
     Kind kind = Kind::empty;
@@ -67,19 +79,29 @@ class Nfa {
   };
   using Set = std::vector<State>;
 
+  void connect(State from, const Edge& edge);
   void close(Set& set, std::vector<std::uint32_t>& seen, std::uint32_t mark) const;
 
+  Work& work_;
   std::vector<std::vector<Edge>> edges_;
-  bool overflowed_ = false;
 };
 
 /// The automaton of one part alone.
-std::optional<Dfa> dfa_of(const std::function<void(Nfa&, Nfa::State from, Nfa::State to)>& part);
+Dfa dfa_of(Work& work, const std::function<void(Nfa&, Nfa::State from, Nfa::State to)>& part);
 
 enum class Product { both, first_without_second };
 
-/// Of automata without calls. Nothing where it would need too many states.
-std::optional<Dfa> combine(const Dfa& first, const Dfa& second, Product product);
+/// Of automata without calls. `on_state` is told, for each state in turn, which of the second's it
+/// is beside.
+Dfa combine(const Dfa& first, const Dfa& second, Product product, Work& work,
+            const std::function<void(std::uint32_t second)>& on_state = {});
+
+/// The same texts with as few states, of an automaton without calls.
+Dfa minimized(const Dfa& dfa, Work& work);
+
+/// Any number of texts of an automaton whose accepting states have no edges, one after the other:
+/// state 0 is between two of them, and the only one that accepts.
+Dfa looped(const Dfa& item);
 
 bool accepts(const Dfa& dfa, std::string_view text);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 namespace gauntlet::engine::grammar {
@@ -68,6 +69,28 @@ std::string escape_of(char32_t point) {
   return std::string("\\u00") + kHex[point >> 4 & 15] + kHex[point & 15];
 }
 
+struct Plain {
+  CodeRange range;
+  int size;  // bytes
+};
+constexpr std::array<Plain, 7> kPlainInJson = {{{{0x20, 0x21}, 1},
+                                                {{0x23, 0x5B}, 1},
+                                                {{0x5D, 0x7F}, 1},
+                                                {{0x80, 0x7FF}, 2},
+                                                {{0x800, 0xD7FF}, 3},
+                                                {{0xE000, 0xFFFF}, 3},
+                                                {{0x10000, kLast}, 4}}};
+
+/// The characters of a range that are among the plain ones.
+void plain_characters(Nfa& nfa, Nfa::State from, Nfa::State to, const CodeRange& range,
+                      std::span<const Plain> among) {
+  for (const Plain& plain : among) {
+    const CodeRange common{.low = std::max(range.low, plain.range.low),
+                           .high = std::min(range.high, plain.range.high)};
+    if (common.low <= common.high) utf8_range(nfa, from, to, common, plain.size);
+  }
+}
+
 bool must_escape(char32_t point) { return point < 0x20 || point == '"' || point == '\\'; }
 
 void hex_digit(Nfa& nfa, Nfa::State from, Nfa::State to) {
@@ -122,22 +145,15 @@ void canonical_character(Nfa& nfa, Nfa::State from, Nfa::State to, const CodeSet
   for (const CodeRange& range : set) {
     for (char32_t point = range.low; point <= std::min<char32_t>(range.high, '\\'); ++point)
       if (must_escape(point)) nfa.text(from, to, escape_of(point));
-    struct Plain {
-      CodeRange range;
-      int size;
-    };
-    constexpr std::array<Plain, 7> kPlain = {{{{0x20, 0x21}, 1},
-                                              {{0x23, 0x5B}, 1},
-                                              {{0x5D, 0x7F}, 1},
-                                              {{0x80, 0x7FF}, 2},
-                                              {{0x800, 0xD7FF}, 3},
-                                              {{0xE000, 0xFFFF}, 3},
-                                              {{0x10000, kLast}, 4}}};
-    for (const Plain& plain : kPlain) {
-      const CodeRange common{.low = std::max(range.low, plain.range.low),
-                             .high = std::min(range.high, plain.range.high)};
-      if (common.low <= common.high) utf8_range(nfa, from, to, common, plain.size);
-    }
+    plain_characters(nfa, from, to, range, kPlainInJson);
+  }
+}
+
+void raw_character(Nfa& nfa, Nfa::State from, Nfa::State to, const CodeSet& set) {
+  constexpr std::array<Plain, 1> kAscii = {{{{0, 0x7F}, 1}}};
+  for (const CodeRange& range : set) {
+    plain_characters(nfa, from, to, range, kAscii);
+    plain_characters(nfa, from, to, range, std::span(kPlainInJson).subspan(3));
   }
 }
 

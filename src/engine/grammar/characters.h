@@ -22,6 +22,9 @@ CodeSet all_characters();
 /// short escape, else \u00xx.
 void canonical_character(Nfa& nfa, Nfa::State from, Nfa::State to, const CodeSet& set);
 
+/// A character of the set as it is, outside of JSON.
+void raw_character(Nfa& nfa, Nfa::State from, Nfa::State to, const CodeSet& set);
+
 /// Any character in any spelling JSON has, surrogate pairs in escapes included.
 void any_character(Nfa& nfa, Nfa::State from, Nfa::State to);
 

@@ -13,6 +13,9 @@ namespace gauntlet::engine::grammar {
 /// Rules as they are made. One that is asked for by its name twice is made once.
 class RuleBook {
  public:
+  /// The work outlives this.
+  explicit RuleBook(Work& work) : work_(work) {}
+
   /// The rule's id, and whether it is new and still has to be set.
   struct Named {
     RuleId id = 0;
@@ -27,6 +30,12 @@ class RuleBook {
   RuleId any_array();
   RuleId any_string();
 
+  /// What may stand between a string's quotes, in canonical spelling: state 0 alone is between two
+  /// characters.
+  const Dfa& any_content();
+  /// A string with such a content, of so many characters.
+  Dfa quoted(const Dfa& content, const Repetitions& length);
+
   /// White space where JSON allows it and models like it: nothing, a space, or a new line and at
   /// most kMaxIndent spaces. After a colon only nothing or a space.
   void gap(Nfa& nfa, Nfa::State from, Nfa::State to);
@@ -35,11 +44,10 @@ class RuleBook {
  private:
   static constexpr int kMaxIndent = 40;
 
+  Work& work_;
   std::map<std::string, RuleId> names_;
   std::vector<Dfa> rules_;
+  std::optional<Dfa> any_content_;
 };
-
-/// The text between a string's quotes, in canonical spelling.
-std::optional<Dfa> any_content(const Repetitions& length);
 
 }  // namespace gauntlet::engine::grammar

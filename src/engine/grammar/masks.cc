@@ -8,6 +8,9 @@ namespace gauntlet::engine::grammar {
 namespace {
 
 constexpr std::size_t kMaxKeptBytes = std::size_t{16} << 20;
+/// Of one mask, which the engine waits for; a step takes 5 to 50 ns. Counted whether or not its
+/// parts are kept, so that a mask depends on the text alone.
+constexpr std::size_t kMaxMaskSteps = 2'000'000;
 
 void set(Mask& mask, std::span<const std::int32_t> ids) {
   for (const std::int32_t id : ids) mask[static_cast<std::size_t>(id) / 32] |= 1u << (id % 32);
@@ -31,7 +34,7 @@ Masks::Masks(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const Vocab
       max_kept_(std::max<std::size_t>(16, kMaxKeptBytes / (4 * vocabulary_->mask_words()))) {}
 
 std::shared_ptr<const Mask> Masks::allowed(const Matcher& matcher) const {
-  auto key = matcher.key();
+  auto key = matcher.key(vocabulary_->max_depth());
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = kept_.find(key); found != kept_.end()) {
@@ -63,21 +66,26 @@ Mask Masks::make(const Matcher& matcher) const {
   if (matcher.can_end()) set(mask, vocabulary_->end_ids());
   const auto nodes = vocabulary_->nodes();
   Stacks stacks = matcher.stacks();
+  std::size_t steps = 0;
   for (const Head& head : matcher.heads().list) {
+    if (steps > kMaxMaskSteps) break;
     const auto node = node_mask(head.node);
     merge(mask, node->inside);
+    steps += node->steps;
     if (head.stack == Stacks::kEmpty || node->exits.empty()) continue;
     const auto frame = stacks.top(head.stack);
     Heads outside;
     enter(*grammar_, stacks, {.node = frame.then, .stack = frame.below}, outside);
     for (const std::uint32_t exit : node->exits)
-      walk(stacks, outside, {.begin = exit + 1, .end = nodes[exit].end, .depth = nodes[exit].depth},
-           mask, nullptr);
+      steps += walk(stacks, outside,
+                    {.begin = exit + 1, .end = nodes[exit].end, .depth = nodes[exit].depth}, mask,
+                    nullptr);
   }
   return mask;
 }
 
-std::shared_ptr<const Masks::NodeMask> Masks::node_mask(Grammar::Node node) const {
+std::shared_ptr<const Masks::NodeMask> Masks::node_mask(Grammar::Node head) const {
+  const Grammar::Node node = grammar_->representative(head, vocabulary_->max_depth());
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = nodes_.find(node); found != nodes_.end()) return found->second;
@@ -91,7 +99,7 @@ std::shared_ptr<const Masks::NodeMask> Masks::node_mask(Grammar::Node node) cons
     Heads heads;
     heads.list.push_back({.node = node});
     const auto all = static_cast<std::uint32_t>(vocabulary_->nodes().size());
-    walk(stacks, heads, {.begin = 0, .end = all}, made->inside, &made->exits);
+    made->steps = walk(stacks, heads, {.begin = 0, .end = all}, made->inside, &made->exits);
   }
   const std::lock_guard lock(mutex_);
   ++counts_.nodes_walked;
@@ -107,6 +115,7 @@ void Masks::walk_leaf(Grammar::Node node, NodeMask& out) const {
   reached[0] = node;
   for (std::uint32_t at = 0; at < nodes.size();) {
     const Vocabulary::Node& here = nodes[at];
+    ++out.steps;
     const Grammar::Node next = grammar.next(reached[here.depth - 1], here.byte);
     if (next == Grammar::kNowhere) {
       at = here.end;
@@ -119,9 +128,10 @@ void Masks::walk_leaf(Grammar::Node node, NodeMask& out) const {
   }
 }
 
-void Masks::walk(Stacks& stacks, const Heads& from, const Walk& part, Mask& mask,
-                 std::vector<std::uint32_t>* exits) const {
-  if (part.begin >= part.end) return;
+std::size_t Masks::walk(Stacks& stacks, const Heads& from, const Walk& part, Mask& mask,
+                        std::vector<std::uint32_t>* exits) const {
+  if (part.begin >= part.end) return 0;
+  std::size_t steps = 0;
   const auto nodes = vocabulary_->nodes();
   // What was reached at each depth below the start, and how large the stacks were then.
   std::vector<Heads> reached(1);
@@ -135,8 +145,10 @@ void Masks::walk(Stacks& stacks, const Heads& from, const Walk& part, Mask& mask
       sizes.push_back(0);
     }
     stacks.truncate(sizes[depth - 1]);
+    const Heads& before = depth == 1 ? from : reached[depth - 1];
     Heads& after = reached[depth];
-    step(*grammar_, stacks, depth == 1 ? from : reached[depth - 1], here.byte, after);
+    steps += 1 + before.list.size();
+    step(*grammar_, stacks, before, here.byte, after);
     if (after.list.empty() && !after.ended) {
       at = here.end;
       continue;
@@ -147,6 +159,7 @@ void Masks::walk(Stacks& stacks, const Heads& from, const Walk& part, Mask& mask
     ++at;
   }
   stacks.truncate(size_before);
+  return steps;
 }
 
 }  // namespace gauntlet::engine::grammar

@@ -1,6 +1,7 @@
 // Which tokens may follow, found by walking the vocabulary and the grammar together. What a node of
 // the grammar allows whatever its stack is kept; only tokens that leave the node's rule are walked
-// again under each stack.
+// again under each stack. The heads of a text that is very ambiguous are walked until that took too
+// long; those that are left out narrow what may be written, but the mask stays one of the grammar.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -43,6 +44,7 @@ class Masks {
   struct NodeMask {
     Mask inside;                       // tokens that end within the rule or at its end
     std::vector<std::uint32_t> exits;  // trie nodes at which the rule may end and tokens go on
+    std::size_t steps = 0;             // that finding these took
   };
   struct KeyHash {
     std::size_t operator()(const std::vector<std::uint32_t>& key) const;
@@ -53,10 +55,11 @@ class Masks {
     std::size_t depth = 0;  // of the state the walk starts from
   };
 
-  std::shared_ptr<const NodeMask> node_mask(Grammar::Node node) const;
+  std::shared_ptr<const NodeMask> node_mask(Grammar::Node head) const;
   void walk_leaf(Grammar::Node node, NodeMask& out) const;
-  void walk(Stacks& stacks, const Heads& from, const Walk& part, Mask& mask,
-            std::vector<std::uint32_t>* exits) const;
+  /// Returns the steps it took: heads moved over a byte.
+  std::size_t walk(Stacks& stacks, const Heads& from, const Walk& part, Mask& mask,
+                   std::vector<std::uint32_t>* exits) const;
   Mask make(const Matcher& matcher) const;
 
   std::shared_ptr<const Grammar> grammar_;

@@ -53,6 +53,8 @@ constexpr const char* kSchemas[] = {
     R"({"properties":{"a":{"enum":["t","true",1]}},"additionalProperties":{"type":"boolean"}})",
     R"({"anyOf":[{"type":"string","pattern":"^(ab|a)+e?$"},{"type":"string","maxLength":2},)"
     R"({"type":"array","items":{"$ref":"#"}},{"type":"number","exclusiveMinimum":0.5}]})",
+    R"({"type":"string","minLength":20,"maxLength":60})",
+    R"({"type":"string","pattern":"^(ab|true)*$","minLength":9,"maxLength":40})",
     R"({"anyOf":[{"properties":{"a":{"$ref":"#/$defs/x"}},"required":["a"]},)"
     R"({"properties":{"a":{"$ref":"#/$defs/y"},"b":{}},"required":["b"]}],)"
     R"("$defs":{"x":{"items":{"type":"integer"}},"y":{"items":{"type":"number"}}}})"};
@@ -101,6 +103,50 @@ TEST(Masks, are_kept) {
   EXPECT_EQ(masks->allowed(matcher), first);
   EXPECT_EQ(masks->counts().kept, 1);
   EXPECT_EQ(masks->counts().made, 1);
+}
+
+TEST(Masks, are_few_for_a_long_string) {
+  const auto masks = masks_of(R"({"type":"string","maxLength":5000})", vocabulary());
+  Matcher matcher(masks->grammar());
+  ASSERT_TRUE(matcher.advance("\"a"));
+  for (int i = 0; i < 4000; ++i) {
+    masks->allowed(matcher);
+    ASSERT_TRUE(matcher.advance("a"));
+  }
+  EXPECT_EQ(masks->counts().made, 1);
+  EXPECT_EQ(masks->counts().nodes_walked, 1);
+}
+
+TEST(Masks, of_an_ambiguous_text_are_bounded_and_still_of_the_grammar) {
+  // Each of the 100 alternatives can take nearly every token of a vocabulary of 100,000.
+  std::vector<std::string> tokens = {"\""};
+  const Random random(3);
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    std::string token;
+    for (std::uint64_t k = 0; k < 6; ++k)
+      token += static_cast<char>('a' + random.below(26, 8 * i + k));
+    tokens.push_back(token);
+  }
+  const auto size = static_cast<std::int32_t>(tokens.size());
+  const auto vocabulary = std::make_shared<const Vocabulary>(
+      size + 1, [&](std::int32_t id) { return id < size ? std::string_view(tokens[id]) : ""; },
+      std::vector{size});
+  std::string schema = R"({"anyOf":[)";
+  for (int i = 0; i < 100; ++i)
+    schema += (i == 0 ? "" : ",") + std::string(R"({"type":"string","maxLength":)") +
+              std::to_string(8 + i) + "}";
+  const auto masks = masks_of((schema + "]}").c_str(), vocabulary);
+  Matcher matcher(masks->grammar());
+  ASSERT_TRUE(matcher.advance("\"a"));
+  const Mask mask = *masks->allowed(matcher);
+  EXPECT_LT(masks->counts().nodes_walked, 50);
+  EXPECT_GT(masks->counts().nodes_walked, 1);
+  for (std::int32_t id = 0; id < size; ++id) {
+    if (has(mask, id)) {
+      EXPECT_TRUE(Matcher(matcher).advance(tokens[id]));
+    }
+  }
+  EXPECT_TRUE(has(mask, 0));
 }
 
 TEST(Constraint, takes_a_text_wherever_it_is_cut) {

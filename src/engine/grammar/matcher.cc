@@ -94,11 +94,11 @@ bool Matcher::advance(std::string_view bytes) {
   return true;
 }
 
-std::vector<std::uint32_t> Matcher::key() const {
+std::vector<std::uint32_t> Matcher::key(std::size_t horizon) const {
   std::vector<std::uint32_t> key = {heads_.ended ? 1u : 0u};
   constexpr std::uint32_t kHeadEnd = 0xFFFFFFFFu;
   for (const Head& head : heads_.list) {
-    key.push_back(head.node);
+    key.push_back(grammar_->representative(head.node, horizon));
     for (Stacks::Id at = head.stack; at != Stacks::kEmpty; at = stacks_.top(at).below)
       key.push_back(stacks_.top(at).then);
     key.push_back(kHeadEnd);

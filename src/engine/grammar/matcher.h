@@ -2,6 +2,7 @@
 // to. Bytes move the heads; a copy costs a few hundred bytes.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -69,8 +70,10 @@ class Matcher {
   bool can_end() const { return heads_.ended; }
   const Heads& heads() const { return heads_; }
   const Stacks& stacks() const { return stacks_; }
-  /// Equal for two states of the same grammar only if the same texts may follow.
-  std::vector<std::uint32_t> key() const;
+  /// Equal for two states of the same grammar only if the same texts, of up to so many bytes, may
+  /// follow.
+  std::vector<std::uint32_t> key(
+      std::size_t horizon = std::numeric_limits<std::uint32_t>::max()) const;
 
  private:
   /// Drops the frames no head stands on.

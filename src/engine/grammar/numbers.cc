@@ -196,25 +196,41 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   return decimal;
 }
 
-std::optional<Dfa> compile_numbers(const NumberRange& range) {
-  if (!range.min && !range.max)
-    return dfa_of([&](Nfa& nfa, State a, State b) { unbounded(nfa, a, b, range.kind); });
+Dfa compile_numbers(const NumberRange& range, Work& work) {
+  const auto any = [&](Nfa& nfa, State a, State b) { unbounded(nfa, a, b, range.kind); };
+  if (!range.min && !range.max) return dfa_of(work, any);
   std::optional<Dfa> all;
-  const auto narrow = [&all](const std::optional<Dfa>& by) {
-    if (by) all = all ? combine(*all, *by, Product::both) : by;
-    return by && all;
+  const auto narrow = [&](const std::function<void(Nfa&, State, State)>& part) {
+    Dfa by = dfa_of(work, part);
+    all = all ? combine(*all, by, Product::both, work) : std::move(by);
   };
-  if (range.min &&
-      !narrow(dfa_of([&](Nfa& nfa, State a, State b) { at_least(nfa, a, b, *range.min); })))
-    return std::nullopt;
-  if (range.max &&
-      !narrow(dfa_of([&](Nfa& nfa, State a, State b) { at_most(nfa, a, b, *range.max); })))
-    return std::nullopt;
-  if (range.kind == NumberKind::integer && !narrow(dfa_of([&](Nfa& nfa, State a, State b) {
-        unbounded(nfa, a, b, NumberKind::integer);
-      })))
-    return std::nullopt;
-  return all;
+  if (range.min) narrow([&](Nfa& nfa, State a, State b) { at_least(nfa, a, b, *range.min); });
+  if (range.max) narrow([&](Nfa& nfa, State a, State b) { at_most(nfa, a, b, *range.max); });
+  if (range.kind == NumberKind::integer) narrow(any);
+  return std::move(*all);
+}
+
+Dfa compile_multiples(std::int64_t step, Work& work) {
+  constexpr std::uint32_t kMinus = 1, kZero = 2, kFirst = 3;  // then a state for each remainder
+  work.spend(static_cast<std::size_t>(64 * step));
+  Dfa dfa;
+  dfa.states.resize(static_cast<std::size_t>(kFirst + step));
+  const auto add = [&](std::uint32_t from, int digit, std::uint32_t to) {
+    const auto byte = static_cast<std::uint8_t>('0' + digit);
+    dfa.states[from].edges.push_back({.low = byte, .high = byte, .target = to});
+  };
+  const auto remainder = [&](std::int64_t before, int digit) {
+    return kFirst + static_cast<std::uint32_t>((10 * before + digit) % step);
+  };
+  dfa.states[0].edges.push_back({.low = '-', .high = '-', .target = kMinus});
+  for (int digit = 0; digit < 10; ++digit) {
+    for (const std::uint32_t from : {std::uint32_t{0}, kMinus})
+      add(from, digit, digit == 0 ? kZero : remainder(0, digit));
+    for (std::int64_t before = 0; before < step; ++before)
+      add(kFirst + static_cast<std::uint32_t>(before), digit, remainder(before, digit));
+  }
+  dfa.states[kZero].accepts = dfa.states[kFirst].accepts = true;
+  return dfa;
 }
 
 }  // namespace gauntlet::engine::grammar

@@ -34,6 +34,10 @@ struct NumberRange {
 };
 
 /// Integers are written without fraction or exponent, and so are bounded numbers without exponent.
-std::optional<Dfa> compile_numbers(const NumberRange& range);
+Dfa compile_numbers(const NumberRange& range, Work& work);
+
+inline constexpr std::int64_t kMaxStep = 1000;
+/// Integers that are multiples of a step, which is from 1 to kMaxStep.
+Dfa compile_multiples(std::int64_t step, Work& work);
 
 }  // namespace gauntlet::engine::grammar

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "engine/grammar/characters.h"
-#include "model/utf8.h"
+#include "model/tokens/utf8.h"
 
 namespace gauntlet::engine::grammar {
 namespace {
@@ -27,6 +27,20 @@ struct Node {
   Repetitions times;
 };
 
+struct Look {
+  Node ahead;  // widened by any text behind it
+  Product product = Product::both;
+};
+
+/// A top-level alternative.
+struct Alternative {
+  std::vector<Look> looks;
+  Node body;
+};
+
+/// Whether a pattern is found anywhere in a text, unless it is anchored, or is all of it.
+enum class Extent { found, whole };
+
 CodeSet digits() { return {{'0', '9'}}; }
 CodeSet word() { return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
 CodeSet space() {
@@ -39,15 +53,18 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  /// Top-level alternatives, those without an anchor widened by any text on that side.
-  Node pattern() {
-    Node all{.kind = Node::Kind::choice};
+  /// Those without an anchor are widened by any text on that side.
+  std::vector<Alternative> alternatives(Extent extent) {
+    std::vector<Alternative> all;
     do {
-      Node one;
-      if (!take('^')) one.parts.push_back(any_text());
-      one.parts.push_back(sequence(0));
-      if (!take('$')) one.parts.push_back(any_text());
-      all.parts.push_back(std::move(one));
+      Alternative& one = all.emplace_back();
+      const bool is_held = take('^') || extent == Extent::whole;
+      if (!is_held) one.body.parts.push_back(any_text());
+      while (is_held &&
+             (text_.substr(at_).starts_with("(?=") || text_.substr(at_).starts_with("(?!")))
+        one.looks.push_back(look());
+      one.body.parts.push_back(sequence(0));
+      if (!take('$') && extent == Extent::found) one.body.parts.push_back(any_text());
     } while (take('|'));
     if (!done()) refuse(peek() == ')' ? "a ) without its (" : "an anchor that is not at an end");
     return all;
@@ -78,6 +95,20 @@ class Parser {
     return next.point;
   }
 
+  Look look() {
+    at_ += 2;
+    Look look{.product = take('=') ? Product::both : Product::first_without_second};
+    take('!');
+    look.ahead.kind = Node::Kind::choice;
+    do {
+      Node& one = look.ahead.parts.emplace_back();
+      one.parts.push_back(sequence(1));
+      if (!take('$')) one.parts.push_back(any_text());
+    } while (take('|'));
+    if (!take(')')) refuse("a ( without its )");
+    return look;
+  }
+
   Node choice(int depth) {
     if (depth > kMaxDepth) refuse("nesting this deep");
     Node all{.kind = Node::Kind::choice};
@@ -97,7 +128,8 @@ class Parser {
     switch (peek()) {
       case '(': {
         ++at_;
-        if (take('?') && !take(':')) refuse("a group that looks around or has a name");
+        if (take('?') && !take(':'))
+          refuse("a group that looks around, other than ahead from the beginning, or has a name");
         Node inner = choice(depth + 1);
         if (!take(')')) refuse(peek() == '$' ? "a $ inside a group" : "a ( without its )");
         return inner;
@@ -255,43 +287,107 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-void build(Nfa& nfa, Nfa::State from, Nfa::State to, const Node& node) {
-  switch (node.kind) {
-    case Node::Kind::characters:
-      return canonical_character(nfa, from, to, node.set);
-    case Node::Kind::choice:
-      for (const Node& part : node.parts) build(nfa, from, to, part);
-      return;
-    case Node::Kind::repeat:
-      return nfa.repeat(from, to, node.times,
-                        [&](Nfa::State a, Nfa::State b) { build(nfa, a, b, node.parts[0]); });
-    case Node::Kind::sequence:
-      for (const Node& part : node.parts) {
-        const Nfa::State next = nfa.add();
-        build(nfa, from, next, part);
-        from = next;
+using Spell = void (*)(Nfa&, Nfa::State, Nfa::State, const CodeSet&);
+
+struct Builder {
+  Spell spell;
+  Work& work;
+
+  void build(Nfa& nfa, Nfa::State from, Nfa::State to, const Node& node) const {
+    switch (node.kind) {
+      case Node::Kind::characters:
+        return spell(nfa, from, to, node.set);
+      case Node::Kind::choice:
+        for (const Node& part : node.parts) build(nfa, from, to, part);
+        return;
+      case Node::Kind::repeat:
+        return nfa.repeat(from, to, node.times, [&](Nfa::State a, Nfa::State b) {
+          work.spend(1);
+          build(nfa, a, b, node.parts[0]);
+        });
+      case Node::Kind::sequence:
+        for (const Node& part : node.parts) {
+          const Nfa::State next = nfa.add();
+          build(nfa, from, next, part);
+          from = next;
+        }
+        return nfa.empty(from, to);
+    }
+  }
+
+  Dfa dfa(const Node& node) const {
+    return small(dfa_of(
+        work, [&](Nfa& nfa, Nfa::State from, Nfa::State to) { build(nfa, from, to, node); }));
+  }
+
+  Dfa dfa(const Alternative& one) const {
+    Dfa all = dfa(one.body);
+    for (const Look& look : one.looks)
+      all = small(combine(all, dfa(look.ahead), look.product, work));
+    return all;
+  }
+
+  Dfa dfa(const std::vector<Alternative>& list) const {
+    if (list.size() == 1) return dfa(list[0]);
+    return small(dfa_of(work, [&](Nfa& nfa, Nfa::State from, Nfa::State to) {
+      for (const Alternative& one : list) {
+        if (one.looks.empty())
+          build(nfa, from, to, one.body);
+        else
+          nfa.embed(from, to, dfa(one));
       }
-      return nfa.empty(from, to);
+    }));
+  }
+
+  /// Products grow with their factors, so those that are quickly made small are.
+  Dfa small(Dfa dfa) const {
+    constexpr std::size_t kMaxMinimized = 1024;  // states
+    return dfa.states.size() <= kMaxMinimized ? minimized(dfa, work) : std::move(dfa);
+  }
+};
+
+/// Of "^[...]{m,n}$", which counts characters and nothing else, the [...]* and the {m,n}.
+Repetitions take_length(std::vector<Alternative>& list) {
+  constexpr std::int64_t kFew = 32;
+  if (list.size() != 1 || !list[0].looks.empty() || list[0].body.parts.size() != 1) return {};
+  Node& held = list[0].body.parts[0];
+  if (held.parts.size() != 1 || held.parts[0].kind != Node::Kind::repeat) return {};
+  Node& repeat = held.parts[0];
+  if (repeat.parts[0].kind != Node::Kind::characters) return {};
+  if (repeat.times.min <= kFew && repeat.times.max.value_or(0) <= kFew) return {};
+  return std::exchange(repeat.times, {});
+}
+
+Error refused(std::string why) { return {.message = std::move(why), .kind = ErrorKind::wrong_use}; }
+
+template <class Compile>
+auto compiled(std::string_view pattern, Compile compile) -> Expected<decltype(compile())> {
+  if (pattern.size() > kMaxPatternBytes)
+    return refused(fmt::format("the pattern has more than {} bytes", kMaxPatternBytes));
+  try {
+    return compile();
+  } catch (const Refused& found) {
+    return refused(found.why);
+  } catch (const OutOfWork&) {
+    return refused("the pattern needs too many states");
   }
 }
 
 }  // namespace
 
-Expected<Dfa> compile_pattern(std::string_view pattern) {
-  const auto refused = [](std::string why) {
-    return Error{.message = std::move(why), .kind = ErrorKind::wrong_use};
-  };
-  if (pattern.size() > kMaxPatternBytes)
-    return refused(fmt::format("the pattern has more than {} bytes", kMaxPatternBytes));
-  try {
-    const Node root = Parser(pattern).pattern();
-    auto dfa =
-        dfa_of([&](Nfa& nfa, Nfa::State from, Nfa::State to) { build(nfa, from, to, root); });
-    if (!dfa) return refused("the pattern needs too many states");
-    return std::move(*dfa);
-  } catch (const Refused& found) {
-    return refused(found.why);
-  }
+Expected<Pattern> compile_pattern(std::string_view pattern, Work& work) {
+  return compiled(pattern, [&] {
+    auto list = Parser(pattern).alternatives(Extent::found);
+    const Repetitions length = take_length(list);
+    return Pattern{.dfa = Builder{canonical_character, work}.dfa(list), .length = length};
+  });
+}
+
+Expected<Dfa> compile_whole_text(std::string_view pattern, Work& work) {
+  return compiled(pattern, [&] {
+    const auto list = Parser(pattern).alternatives(Extent::whole);
+    return Builder{raw_character, work}.dfa(list);
+  });
 }
 
 }  // namespace gauntlet::engine::grammar

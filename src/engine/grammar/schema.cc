@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "engine/grammar/json_rules.h"
 #include "engine/grammar/numbers.h"
 #include "engine/grammar/regex.h"
 #include "engine/grammar/schema_merge.h"
+#include "engine/grammar/schema_strings.h"
 
 namespace gauntlet::engine::grammar {
 namespace {
@@ -17,51 +20,23 @@ namespace {
 using State = Nfa::State;
 
 constexpr std::size_t kMaxSchemaBytes = 128u << 10;
-constexpr std::size_t kMaxNestedBytes = 16u << 20;  // of all sub-schemas written out
 constexpr int kMaxDepth = 64;
-constexpr std::size_t kMaxRules = 8192;
-constexpr std::size_t kMaxTotalStates = 60'000;
 constexpr std::size_t kMaxOneOf = 64;
-
-/// Dates are those of the calendar, leap years included; there is no 61st second.
-const char* pattern_of_format(std::string_view format) {
-#define GAUNTLET_DATE                                                                         \
-  "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]" \
-  "[0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:"   \
-  "[02468][048]|[13579][26])00)-02-29)"
-#define GAUNTLET_TIME                                                                          \
-  "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):" \
-  "[0-5][0-9])"
-  if (format == "date") return "^" GAUNTLET_DATE "$";
-  if (format == "time") return "^" GAUNTLET_TIME "$";
-  if (format == "date-time") return "^" GAUNTLET_DATE "T" GAUNTLET_TIME "$";
-  if (format == "uuid")
-    return "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
-  if (format == "email")
-    return "^[A-Za-z0-9!#$%&'*+/=?\\^_`\\{|\\}~-]{1,32}(?:\\.[A-Za-z0-9!#$%&'*+/"
-           "=?\\^_`\\{|\\}~-]{1,31"
-           "})?@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?\\.){1,3}[A-Za-z0-9](?:[A-Za-z0-9-]"
-           "{0,30}[A-Za-z0-9])?$";
-#undef GAUNTLET_DATE
-#undef GAUNTLET_TIME
-  return nullptr;
-}
+constexpr std::size_t kMaxChoices = 4096;
+constexpr std::int64_t kMaxCountedItems = 12'000;  // more take more work than there is
 
 class Compiler {
  public:
-  explicit Compiler(const Schema& root) : root_(root) {}
+  explicit Compiler(Scope& scope) : scope_(scope), book_(scope.work), strings_(scope, book_) {}
 
   const std::vector<Dfa>& compile() {
-    rule_of(root_, "#");
-    std::size_t states = 0;
+    rule_of(scope_.root, "#");
     while (!open_.empty()) {
       const Open next = std::move(open_.front());
       open_.pop_front();
-      book_.set(next.rule, dfa_for(next.path, [&](Nfa& nfa, State from, State to) {
+      book_.set(next.rule, dfa_of(scope_.work, [&](Nfa& nfa, State from, State to) {
                   value(nfa, from, to, next.schema, next.path);
                 }));
-      states += book_.rules()[next.rule].states.size();
-      if (states > kMaxTotalStates) refuse("#", "the schema needs too many states");
     }
     return book_.rules();
   }
@@ -73,40 +48,25 @@ class Compiler {
     std::string path;
   };
 
-  template <class Part>
-  Dfa dfa_for(const std::string& path, const Part& part) {
-    return needed(dfa_of(part), path);
-  }
-
-  static Dfa needed(std::optional<Dfa> dfa, const std::string& path) {
-    if (!dfa) refuse(path, "this part of the schema needs too many states");
-    return std::move(*dfa);
-  }
-
   /// The rule of a schema, which is compiled once however often and wherever it stands.
   RuleId rule_of(const Schema& schema, const std::string& path) {
     if (schema.is_boolean() && schema.get<bool>()) return book_.any_value();
     const std::string text = schema.dump();
-    nested_bytes_ += text.size();
-    if (nested_bytes_ > kMaxNestedBytes || book_.rules().size() > kMaxRules)
-      refuse(path, "the schema is too large once its references are followed");
+    scope_.work.spend(20 + text.size() + 2 * weight_of(schema));
     const auto rule = book_.named(text);
     if (rule.fresh) open_.push_back({.rule = rule.id, .schema = schema, .path = path});
     return rule.id;
   }
 
   void value(Nfa& nfa, State from, State to, const Schema& schema, const std::string& path) {
-    check_keywords(schema, path);
-    if (schema.is_boolean()) {
-      if (schema.get<bool>()) nfa.call(from, to, book_.any_value());
-      return;
-    }
+    check_keywords(scope_, schema, path);
+    if (admits_nothing(schema)) return;
+    if (schema.is_boolean()) return nfa.call(from, to, book_.any_value());
     if (is_only(schema, "$ref")) {
       const auto& reference = schema["$ref"].get_ref<const std::string&>();
-      return nfa.call(from, to, rule_of(resolve(root_, reference, path), reference));
+      return nfa.call(from, to, rule_of(resolve(scope_, reference, path), reference));
     }
-    const Schema flat = flattened(root_, schema, path);
-    check_keywords(flat, path);
+    const Schema flat = flattened(scope_, schema, path);
     if (flat.contains("anyOf") || flat.contains("oneOf"))
       alternatives(nfa, from, to, flat, path);
     else if (flat.contains("enum") || flat.contains("const"))
@@ -124,41 +84,50 @@ class Compiler {
 
   void alternatives(Nfa& nfa, State from, State to, const Schema& flat, const std::string& path) {
     if (flat.contains("anyOf") && flat.contains("oneOf"))
-      refuse(path, "\"anyOf\" beside \"oneOf\" is not supported");
+      scope_.cannot_enforce(path, "oneOf", "\"anyOf\" beside \"oneOf\" is not supported");
     const char* const keyword = flat.contains("anyOf") ? "anyOf" : "oneOf";
     const Schema& list = flat[keyword];
     const auto place = [&](std::size_t i) { return fmt::format("{}/{}/{}", path, keyword, i); };
     if (keyword == std::string_view("oneOf")) {
       if (list.size() > kMaxOneOf)
         refuse(path, fmt::format("\"oneOf\" has more than {} alternatives", kMaxOneOf));
-      for (std::size_t i = 0; i < list.size(); ++i)
-        for (std::size_t j = 0; j < i; ++j)
-          if (!are_disjoint(root_, list[i], list[j], place(i)))
-            refuse(path, fmt::format("\"oneOf\": alternatives {} and {} could both match; give "
-                                     "them different types or a required property with "
-                                     "different \"const\" values, or use \"anyOf\"",
-                                     j, i));
+      check_exclusive(list, path);
     }
     Schema rest = flat;
-    rest.erase(keyword);
+    rest.erase("anyOf");
+    rest.erase("oneOf");
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i] == Schema(false)) continue;
+      if (admits_nothing(list[i])) continue;
       // In place where that cannot go round in a circle: what begins alike is then one state.
       if (rest.empty() && !is_only(list[i], "$ref"))
         value(nfa, from, to, list[i], place(i));
       else if (rest.empty())
         nfa.call(from, to, rule_of(list[i], place(i)));
       else
-        nfa.call(from, to, rule_of(merged(root_, rest, list[i], place(i)), place(i)));
+        nfa.call(from, to, rule_of(merged(scope_, rest, list[i], place(i)), place(i)));
     }
+  }
+
+  void check_exclusive(const Schema& list, const std::string& path) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (!are_disjoint(scope_, list[i], list[j], fmt::format("{}/oneOf/{}", path, i)))
+          return scope_.cannot_enforce(
+              path, "oneOf",
+              fmt::format("\"oneOf\": alternatives {} and {} could both match; give them different "
+                          "types or a required property with different \"const\" values, or use "
+                          "\"anyOf\"",
+                          j, i));
   }
 
   void literals(Nfa& nfa, State from, State to, const Schema& flat, const std::string& path) {
     for (const auto& [keyword, unused] : flat.items())
       if (keyword != "enum" && keyword != "const" && keyword != "type")
-        refuse(path, fmt::format("\"{}\" beside \"enum\" or \"const\" is not supported", keyword));
+        scope_.cannot_enforce(
+            path, keyword,
+            fmt::format("\"{}\" beside \"enum\" or \"const\" is not supported", keyword));
     if (flat.contains("enum") && flat.contains("const"))
-      refuse(path, "\"enum\" beside \"const\" is not supported");
+      scope_.cannot_enforce(path, "const", "\"enum\" beside \"const\" is not supported");
     const Schema values = flat.contains("enum") ? flat["enum"] : Schema::array({flat["const"]});
     const auto types = types_of(flat);
     const auto is_wanted = [&](const Schema& one) {
@@ -204,7 +173,7 @@ class Compiler {
     if (type == "null") return nfa.text(from, to, "null");
     if (type == "object") return object(nfa, from, to, schema, path);
     if (type == "array") return array(nfa, from, to, schema, path);
-    if (type == "string") return string(nfa, from, to, schema, path);
+    if (type == "string") return nfa.call(from, to, string_rule(schema, path));
     if (type == "boolean") {
       nfa.text(from, to, "true");
       return nfa.text(from, to, "false");
@@ -212,77 +181,67 @@ class Compiler {
     number(nfa, from, to, schema, type, path);
   }
 
+  RuleId string_rule(const Schema& schema, const std::string& path) {
+    const bool is_any = std::none_of(kOfStrings.begin(), kOfStrings.end(),
+                                     [&](const char* keyword) { return schema.contains(keyword); });
+    return is_any ? book_.any_string() : strings_.strings(schema, path);
+  }
+
   void number(Nfa& nfa, State from, State to, const Schema& schema, const std::string& type,
               const std::string& path) {
-    NumberRange range{.kind = type == "integer" ? NumberKind::integer : NumberKind::number};
-    std::optional<Dfa> narrowed;
-    const auto narrow = [&](const char* keyword, bool is_min, bool exclusive) {
-      if (!schema.contains(keyword)) return;
+    const std::string format = schema.value("format", "");
+    const auto rule = book_.named(
+        fmt::format("{} {} {} {} {} {} {}", type, text_of(schema, "minimum"),
+                    text_of(schema, "exclusiveMinimum"), text_of(schema, "maximum"),
+                    text_of(schema, "exclusiveMaximum"), text_of(schema, "multipleOf"), format));
+    nfa.call(from, to, rule.id);
+    if (!rule.fresh) return;
+    const auto kind = type == "integer" ? NumberKind::integer : NumberKind::number;
+    std::optional<Dfa> all;
+    const auto narrow = [&](const NumberRange& range) {
+      Dfa one = compile_numbers(range, scope_.work);
+      all = all ? combine(*all, one, Product::both, scope_.work) : std::move(one);
+    };
+    const auto bound = [&](const char* keyword, bool exclusive) -> std::optional<Bound> {
+      if (!schema.contains(keyword)) return std::nullopt;
       const auto decimal = parse_decimal(schema[keyword].dump());
       if (!decimal) refuse(path, fmt::format("the value of \"{}\" has too many digits", keyword));
-      range.min = range.max = std::nullopt;
-      (is_min ? range.min : range.max) = Bound{.value = *decimal, .exclusive = exclusive};
-      const Dfa one = needed(compile_numbers(range), path);
-      narrowed = narrowed ? needed(combine(*narrowed, one, Product::both), path) : one;
+      return Bound{.value = *decimal, .exclusive = exclusive};
     };
-    narrow("minimum", true, false);
-    narrow("exclusiveMinimum", true, true);
-    narrow("maximum", false, false);
-    narrow("exclusiveMaximum", false, true);
-    const auto rule = book_.named(fmt::format(
-        "{} {} {} {} {}", type, text_of(schema, "minimum"), text_of(schema, "exclusiveMinimum"),
-        text_of(schema, "maximum"), text_of(schema, "exclusiveMaximum")));
-    if (rule.fresh)
-      book_.set(rule.id, narrowed ? std::move(*narrowed) : needed(compile_numbers(range), path));
-    nfa.call(from, to, rule.id);
+    if (auto least = bound("minimum", false)) narrow({.kind = kind, .min = std::move(least)});
+    if (auto least = bound("exclusiveMinimum", true))
+      narrow({.kind = kind, .min = std::move(least)});
+    if (auto most = bound("maximum", false)) narrow({.kind = kind, .max = std::move(most)});
+    if (auto most = bound("exclusiveMaximum", true)) narrow({.kind = kind, .max = std::move(most)});
+    if (format == "int32" || format == "int64") {
+      const bool is_small = format == "int32";
+      const auto limit = [](const char* text) { return Bound{.value = *parse_decimal(text)}; };
+      narrow({.kind = NumberKind::integer,
+              .min = limit(is_small ? "-2147483648" : "-9223372036854775808"),
+              .max = limit(is_small ? "2147483647" : "9223372036854775807")});
+    }
+    if (const auto step = step_of(schema, path)) {
+      narrow({.kind = NumberKind::integer});
+      all = combine(*all, compile_multiples(*step, scope_.work), Product::both, scope_.work);
+    }
+    if (!all) narrow({.kind = kind});
+    book_.set(rule.id, std::move(*all));
+  }
+
+  std::optional<std::int64_t> step_of(const Schema& schema, const std::string& path) {
+    if (!schema.contains("multipleOf")) return std::nullopt;
+    const Schema& said = schema["multipleOf"];
+    const bool is_whole = type_of(said) == "integer" && said >= 1 && said <= kMaxStep;
+    if (is_whole) return said.get<std::int64_t>();
+    scope_.cannot_enforce(
+        path, "multipleOf",
+        fmt::format("\"multipleOf\" other than an integer from 1 to {} is not supported",
+                    kMaxStep));
+    return std::nullopt;
   }
 
   static std::string text_of(const Schema& schema, const char* keyword) {
     return schema.contains(keyword) ? schema[keyword].dump() : "-";
-  }
-
-  void string(Nfa& nfa, State from, State to, const Schema& schema, const std::string& path) {
-    std::vector<std::string> patterns;
-    if (schema.contains("pattern")) {
-      if (schema["pattern"].is_string())
-        patterns = {schema["pattern"].get<std::string>()};
-      else
-        patterns = schema["pattern"].get<std::vector<std::string>>();
-    }
-    if (schema.contains("format")) {
-      const auto& format = schema["format"].get_ref<const std::string&>();
-      const char* const pattern = pattern_of_format(format);
-      if (pattern == nullptr)
-        refuse(path, fmt::format("the format \"{}\" is not supported", format));
-      patterns.emplace_back(pattern);
-    }
-    const bool is_bounded = schema.contains("minLength") || schema.contains("maxLength");
-    if (patterns.empty() && !is_bounded) return nfa.call(from, to, book_.any_string());
-
-    std::optional<Dfa> content;
-    const auto narrow = [&](Dfa by) {
-      content = content ? needed(combine(*content, by, Product::both), path) : std::move(by);
-    };
-    for (const std::string& pattern : patterns) {
-      auto dfa = compile_pattern(pattern);
-      if (!dfa) refuse(path, fmt::format("\"pattern\": {}", dfa.error().message));
-      narrow(std::move(*dfa));
-    }
-    if (is_bounded) {
-      Repetitions length{.min = schema.value("minLength", std::int64_t{0})};
-      if (schema.contains("maxLength")) length.max = schema["maxLength"].get<std::int64_t>();
-      if (length.max && *length.max < length.min)
-        refuse(path, "\"maxLength\" is less than \"minLength\"");
-      narrow(needed(any_content(length), path));
-    }
-    quoted(nfa, from, to, *content);
-  }
-
-  static void quoted(Nfa& nfa, State from, State to, const Dfa& content) {
-    const State open = nfa.add(), close = nfa.add();
-    nfa.text(from, open, "\"");
-    nfa.embed(open, close, content);
-    nfa.text(close, to, "\"");
   }
 
   void array(Nfa& nfa, State from, State to, const Schema& schema, const std::string& path) {
@@ -292,8 +251,17 @@ class Compiler {
     const auto min = schema.value("minItems", std::int64_t{0});
     std::optional<std::int64_t> max;
     if (schema.contains("maxItems")) max = schema["maxItems"].get<std::int64_t>();
-    if (items == Schema(false)) max = std::min(max.value_or(num_prefix), num_prefix);
+    if (admits_nothing(items)) max = std::min(max.value_or(num_prefix), num_prefix);
     if (max && *max < min) refuse(path, "no array has so few and so many items");
+    const auto too_many = [](const char* keyword) {
+      return fmt::format("this array is too complex: \"{}\" is more than {}", keyword,
+                         kMaxCountedItems);
+    };
+    if (min > kMaxCountedItems) refuse(path, too_many("minItems"));
+    if (max && *max > kMaxCountedItems) {
+      scope_.cannot_enforce(path, "maxItems", too_many("maxItems"));
+      max = std::nullopt;
+    }
     const std::int64_t unrolled = max ? *max : std::max({min, num_prefix, std::int64_t{1}});
     const auto item = [&](State a, State b, std::int64_t i) {
       if (i < num_prefix)
@@ -311,7 +279,7 @@ class Compiler {
       nfa.text(a, after, ",");
       book_.gap(nfa, after, b);
     };
-    for (std::int64_t i = 0; i < unrolled && !nfa.overflowed(); ++i) {
+    for (std::int64_t i = 0; i < unrolled; ++i) {
       const State ready = nfa.add(), next = nfa.add();
       if (i == 0)
         book_.gap(nfa, count, ready);
@@ -333,14 +301,20 @@ class Compiler {
 
   void object(Nfa& nfa, State from, State to, const Schema& schema, const std::string& path) {
     Schema properties = schema.value("properties", Schema::object());
-    const Schema required = schema.value("required", Schema::array());
+    const Schema& required = member(schema, "required");
     const bool is_open = schema.contains("additionalProperties") || !schema.contains("properties");
     const Schema additional = schema.value("additionalProperties", Schema(true));
-    if (properties.empty() && required.empty() && is_open && additional == Schema(true))
+    const Schema names = schema.value("propertyNames", Schema(true));
+    if (properties.empty() && required.empty() && is_open && additional == Schema(true) &&
+        names == Schema(true))
       return nfa.call(from, to, book_.any_object());
-    for (const Schema& name : required)
-      if (!properties.contains(name.get_ref<const std::string&>()))
-        properties[name.get_ref<const std::string&>()] = additional;
+    std::unordered_set<std::string> is_required;
+    for (const Schema& one : required) {
+      const auto& name = one.get_ref<const std::string&>();
+      scope_.work.spend(4 + properties.size());
+      if (is_required.insert(name).second && !properties.contains(name))
+        properties[name] = additional;
+    }
 
     State none = nfa.add(), some = nfa.add();  // no member so far; some
     nfa.text(from, none, "{");
@@ -352,20 +326,25 @@ class Compiler {
       return ready;
     };
     for (const auto& [name, property] : properties.items()) {
+      const bool is_needed = is_required.contains(name);
+      if (!strings_.is_name(names, name, path)) {
+        if (is_needed) return;  // no object has it
+        continue;
+      }
       const State key = nfa.add(), value_at = nfa.add(), next_none = nfa.add(), next = nfa.add();
       nfa.text(entry(), key, Schema(name).dump());
       book_.colon(nfa, key, value_at);
       nfa.call(value_at, next, rule_of(property, path + "/properties/" + name));
-      if (std::find(required.begin(), required.end(), Schema(name)) == required.end()) {
+      if (!is_needed) {
         nfa.empty(none, next_none);
         nfa.empty(some, next);
       }
       none = next_none;
       some = next;
     }
-    if (is_open && additional != Schema(false)) {
+    if (is_open && !admits_nothing(additional)) {
       const State key = nfa.add(), value_at = nfa.add();
-      nfa.call(entry(), key, other_key(properties, path));
+      nfa.call(entry(), key, strings_.other_keys(properties, names, path));
       book_.colon(nfa, key, value_at);
       nfa.call(value_at, some, rule_of(additional, path + "/additionalProperties"));
     }
@@ -375,59 +354,107 @@ class Compiler {
     nfa.text(close, to, "}");
   }
 
-  /// Keys that are none of the named properties, in canonical spelling so that none slips by.
-  RuleId other_key(const Schema& properties, const std::string& path) {
-    std::string names = "key but";
-    for (const auto& [name, unused] : properties.items()) names += ' ' + Schema(name).dump();
-    const auto rule = book_.named(names);
-    if (!rule.fresh) return rule.id;
-    const Dfa named = dfa_for(path, [&](Nfa& nfa, State a, State b) {
-      for (const auto& [name, unused] : properties.items()) {
-        const std::string text = Schema(name).dump();
-        nfa.text(a, b, std::string_view(text).substr(1, text.size() - 2));
-      }
-    });
-    const Dfa others =
-        needed(combine(needed(any_content({}), path), named, Product::first_without_second), path);
-    book_.set(rule.id,
-              dfa_for(path, [&](Nfa& nfa, State a, State b) { quoted(nfa, a, b, others); }));
-    return rule.id;
+  static const Schema& member(const Schema& schema, const char* keyword) {
+    static const Schema kNone = Schema::array();
+    return schema.contains(keyword) ? schema[keyword] : kNone;
   }
 
-  const Schema& root_;
+  static constexpr std::array kOfStrings = {"pattern", "format", "minLength", "maxLength"};
+
+  Scope& scope_;
   RuleBook book_;
+  StringRules strings_;
   std::deque<Open> open_;
-  std::size_t nested_bytes_ = 0;
 };
 
 Error wrong(std::string why) { return {.message = std::move(why), .kind = ErrorKind::wrong_use}; }
 
-}  // namespace
+Error too_complex(const char* what) {
+  return wrong(
+      fmt::format("{} is too complex: it needs too many states or too much work to compile", what));
+}
 
-Expected<Grammar> compile_schema(std::string_view schema) {
-  if (schema.size() > kMaxSchemaBytes)
-    return wrong(fmt::format("the schema has more than {} KiB", kMaxSchemaBytes >> 10));
-  int depth = 0;
+/// Keeps the order of members, for which each key is looked for among those before it.
+Expected<Schema> parse(std::string_view text, Work& work) {
+  std::array<std::size_t, kMaxDepth + 2> num_members{};  // of the objects that are open
   bool too_deep = false;
-  const auto watch = [&](int now, Schema::parse_event_t, Schema&) {
-    depth = std::max(depth, now);
-    too_deep = depth > kMaxDepth;
-    return !too_deep;
+  const auto watch = [&](int depth, Schema::parse_event_t event, Schema&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    if (too_deep) return false;
+    if (event == Schema::parse_event_t::object_start) num_members[depth] = 0;
+    if (event == Schema::parse_event_t::key) work.spend(1 + num_members[depth - 1]++ / 2);
+    return true;
   };
-  const Schema root = Schema::parse(schema, watch, false);
-  if (too_deep) return wrong(fmt::format("the schema is nested more than {} deep", kMaxDepth));
-  if (root.is_discarded()) return wrong("the schema is not valid JSON");
   try {
-    return Grammar::link(Compiler(root).compile());
-  } catch (const Refusal& refusal) {
-    return wrong(refusal.why);
+    work.spend(2 * text.size());
+    Schema schema = Schema::parse(text, watch, false);
+    if (too_deep) return wrong(fmt::format("the schema is nested more than {} deep", kMaxDepth));
+    if (schema.is_discarded()) return wrong("the schema is not valid JSON");
+    return schema;
+  } catch (const OutOfWork&) {
+    return too_complex("the schema");
   }
 }
 
+}  // namespace
+
+Expected<CompiledSchema> compile_schema(std::string_view schema, Unenforced unenforced) {
+  if (schema.size() > kMaxSchemaBytes)
+    return wrong(fmt::format("the schema has more than {} KiB", kMaxSchemaBytes >> 10));
+  Work work;
+  Expected<Schema> root = parse(schema, work);
+  if (!root) return root.error();
+  Scope scope{.root = *root, .work = work, .unenforced = unenforced};
+  try {
+    auto grammar = Grammar::link(Compiler(scope).compile(), work);
+    if (!grammar) return grammar.error();
+    return CompiledSchema{
+        .grammar = std::move(*grammar), .unenforced = std::move(scope.notes), .steps = work.used()};
+  } catch (const Refusal& refusal) {
+    return wrong(refusal.why);
+  } catch (const OutOfWork&) {
+    return too_complex("the schema");
+  }
+}
+
+Expected<Grammar> compile_schema(std::string_view schema) {
+  auto compiled = compile_schema(schema, Unenforced::refused);
+  if (!compiled) return compiled.error();
+  return std::move(compiled->grammar);
+}
+
 Expected<Grammar> compile_json_object() {
-  RuleBook book;
+  Work work;
+  RuleBook book(work);
   book.any_object();
-  return Grammar::link(book.rules());
+  return Grammar::link(book.rules(), work);
+}
+
+Expected<Grammar> compile_regex(std::string_view pattern) {
+  Work work;
+  try {
+    const auto dfa = compile_whole_text(pattern, work);
+    if (!dfa) return dfa.error();
+    auto grammar = Grammar::link({*dfa}, work);
+    if (!grammar) return wrong("no text matches the regular expression, or it is too large");
+    return grammar;
+  } catch (const OutOfWork&) {
+    return too_complex("the regular expression");
+  }
+}
+
+Expected<Grammar> compile_choice(const std::vector<std::string>& texts) {
+  if (texts.empty() || texts.size() > kMaxChoices)
+    return wrong(fmt::format("a choice has 1 to {} texts", kMaxChoices));
+  Work work;
+  try {
+    const Dfa dfa = dfa_of(work, [&](Nfa& nfa, State from, State to) {
+      for (const std::string& text : texts) nfa.text(from, to, text);
+    });
+    return Grammar::link({dfa}, work);
+  } catch (const OutOfWork&) {
+    return too_complex("the choice");
+  }
 }
 
 }  // namespace gauntlet::engine::grammar

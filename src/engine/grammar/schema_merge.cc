@@ -6,16 +6,33 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "engine/grammar/formats.h"
+
 namespace gauntlet::engine::grammar {
 namespace {
 
 constexpr int kMaxReferences = 64;
 
-constexpr std::array kAnnotations = {"title",       "description", "default",  "examples",
-                                     "$comment",    "$schema",     "$id",      "$defs",
-                                     "definitions", "deprecated",  "readOnly", "writeOnly"};
+constexpr std::array kAnnotations = {
+    "title",           "description",      "default",      "examples",
+    "$comment",        "$schema",          "$id",          "$defs",
+    "definitions",     "deprecated",       "readOnly",     "writeOnly",
+    "example",         "discriminator",    "xml",          "externalDocs",
+    "contentEncoding", "contentMediaType", "contentSchema"};
 
-enum class Form { schema, schemas, object_of_schemas, names, count, number, text, any, types };
+enum class Form {
+  schema,
+  schemas,
+  schema_or_list,
+  object_of_schemas,
+  names,
+  count,
+  number,
+  text,
+  any,
+  types,
+  boolean
+};
 
 struct Keyword {
   const char* name;
@@ -32,7 +49,12 @@ constexpr std::array kKeywords = {Keyword{"$ref", Form::text},
                                   Keyword{"properties", Form::object_of_schemas},
                                   Keyword{"required", Form::names},
                                   Keyword{"additionalProperties", Form::schema},
-                                  Keyword{"items", Form::schema},
+                                  Keyword{"items", Form::schema_or_list},
+                                  Keyword{"additionalItems", Form::schema},
+                                  Keyword{"uniqueItems", Form::boolean},
+                                  Keyword{"nullable", Form::boolean},
+                                  Keyword{"propertyNames", Form::schema},
+                                  Keyword{"not", Form::schema},
                                   Keyword{"prefixItems", Form::schemas},
                                   Keyword{"minItems", Form::count},
                                   Keyword{"maxItems", Form::count},
@@ -42,6 +64,7 @@ constexpr std::array kKeywords = {Keyword{"$ref", Form::text},
                                   Keyword{"format", Form::text},
                                   Keyword{"minimum", Form::number},
                                   Keyword{"maximum", Form::number},
+                                  Keyword{"multipleOf", Form::number},
                                   Keyword{"exclusiveMinimum", Form::number},
                                   Keyword{"exclusiveMaximum", Form::number}};
 
@@ -64,6 +87,10 @@ bool has_form(const Schema& value, const Keyword& keyword) {
       return is_schema(value);
     case Form::schemas:
       return value.is_array() && !value.empty() && all_of(value, is_schema);
+    case Form::schema_or_list:
+      return is_schema(value) || (value.is_array() && all_of(value, is_schema));
+    case Form::boolean:
+      return value.is_boolean();
     case Form::object_of_schemas:
       return value.is_object() && all_of(value, is_schema);
     case Form::names:
@@ -83,8 +110,14 @@ bool has_form(const Schema& value, const Keyword& keyword) {
   return false;
 }
 
+bool is_known(const std::string& keyword) {
+  return std::any_of(kKeywords.begin(), kKeywords.end(),
+                     [&](const Keyword& one) { return one.name == keyword; });
+}
+
 /// Both schemas of a property, in one flat allOf.
-Schema both(const Schema& first, const Schema& second) {
+Schema both(Scope& scope, const Schema& first, const Schema& second) {
+  scope.work.spend(2 * (weight_of(first) + weight_of(second)));
   Schema all = Schema::array();
   for (const Schema* part : {&first, &second}) {
     const bool is_list = part->is_object() && part->size() == 1 && part->contains("allOf");
@@ -107,15 +140,17 @@ Schema property_of(const Schema& schema, const std::string& name) {
   return schema.value("additionalProperties", Schema(true));
 }
 
-void merge_properties(Schema& into, const Schema& from) {
+void merge_properties(Scope& scope, Schema& into, const Schema& from) {
   Schema properties = Schema::object();
   for (const Schema* side : {static_cast<const Schema*>(&into), &from}) {
     if (!side->contains("properties")) continue;
-    for (const auto& [name, unused] : (*side)["properties"].items())
+    for (const auto& [name, unused] : (*side)["properties"].items()) {
+      scope.work.spend(1 + properties.size());  // for each of these looks at all names
       if (!properties.contains(name))
-        properties[name] = both(property_of(into, name), property_of(from, name));
+        properties[name] = both(scope, property_of(into, name), property_of(from, name));
+    }
   }
-  const Schema additional = both(into.value("additionalProperties", Schema(true)),
+  const Schema additional = both(scope, into.value("additionalProperties", Schema(true)),
                                  from.value("additionalProperties", Schema(true)));
   const bool said = into.contains("additionalProperties") || from.contains("additionalProperties");
   if (into.contains("properties") || from.contains("properties"))
@@ -143,27 +178,31 @@ Schema common_types(const Schema& first, const Schema& second) {
   return common;
 }
 
-void merge_keyword(Schema& into, const std::string& keyword, const Schema& value,
+void merge_keyword(Scope& scope, Schema& into, const std::string& keyword, const Schema& value,
                    const std::string& path) {
   if (!into.contains(keyword)) {
     into[keyword] = value;
     return;
   }
   Schema& mine = into[keyword];
+  scope.work.spend(weight_of(value));
   if (mine == value) return;
+  const auto compare_all = [&] { scope.work.spend(1 + mine.size() * value.size()); };
   if (keyword == "type") {
     mine = common_types(mine, value);
     if (mine.empty()) refuse(path, "allOf asks for two types that exclude each other");
   } else if (keyword == "required") {
+    compare_all();
     for (const Schema& name : value)
       if (std::find(mine.begin(), mine.end(), name) == mine.end()) mine.push_back(name);
   } else if (keyword == "pattern") {
     Schema all = mine.is_array() ? mine : Schema::array({mine});
     for (const Schema& one : value.is_array() ? value : Schema::array({value})) all.push_back(one);
     mine = std::move(all);
-  } else if (keyword == "items") {
-    mine = both(mine, value);
+  } else if (keyword == "items" || keyword == "propertyNames") {
+    mine = both(scope, mine, value);
   } else if (keyword == "enum") {
+    compare_all();
     Schema common = Schema::array();
     for (const Schema& one : mine)
       if (std::find(value.begin(), value.end(), one) != value.end()) common.push_back(one);
@@ -176,48 +215,72 @@ void merge_keyword(Schema& into, const std::string& keyword, const Schema& value
              keyword == "maxItems") {
     if (value < mine) mine = value;
   } else {
-    refuse(path, fmt::format("\"{}\" stands twice with different values in what is merged here, "
-                             "which is not supported",
-                             keyword));
+    scope.cannot_enforce(path, keyword,
+                         fmt::format("\"{}\" stands twice with different values in what is merged "
+                                     "here, which is not supported",
+                                     keyword));
   }
 }
 
-void merge_into(Schema& into, const Schema& from, const std::string& path) {
+void merge_into(Scope& scope, Schema& into, const Schema& from, const std::string& path) {
   const auto only_first_has_prefix = [](const Schema& first, const Schema& second) {
     return first.contains("prefixItems") && !second.contains("prefixItems") &&
            second.contains("items");
   };
   if (only_first_has_prefix(into, from) || only_first_has_prefix(from, into))
     refuse(path, "\"prefixItems\" merged with \"items\" is not supported");
-  merge_properties(into, from);
+  merge_properties(scope, into, from);
   for (const auto& [keyword, value] : from.items())
     if (!is_annotation(keyword) && keyword != "properties" && keyword != "additionalProperties")
-      merge_keyword(into, keyword, value, path);
+      merge_keyword(scope, into, keyword, value, path);
+}
+
+/// What a schema itself says, in the words of 2020-12.
+Schema own_keywords(Scope& scope, const Schema& schema, const std::string& path) {
+  Schema own = Schema::object();
+  for (const auto& [keyword, value] : schema.items())
+    if (is_known(keyword) && keyword != "$ref" && keyword != "allOf") own[keyword] = value;
+  if (own.contains("items") && own["items"].is_array()) {
+    own["prefixItems"] = own["items"];
+    own["items"] = own.value("additionalItems", Schema(true));
+    if (own["prefixItems"].empty()) own.erase("prefixItems");
+  }
+  own.erase("additionalItems");
+  if (own.value("uniqueItems", false))
+    scope.cannot_enforce(path, "uniqueItems", "the keyword \"uniqueItems\" is not supported");
+  own.erase("uniqueItems");
+  if (own.contains("not"))
+    scope.cannot_enforce(path, "not", "the keyword \"not\" is not supported");
+  own.erase("not");
+  if (own.value("nullable", false) && own.contains("type")) {
+    auto types = names_in(own["type"]);
+    if (std::find(types.begin(), types.end(), "null") == types.end()) types.emplace_back("null");
+    own["type"] = types;
+  }
+  own.erase("nullable");
+  return own;
 }
 
 /// The parts of a schema that all hold: itself without $ref and allOf, and what those say.
-void collect(const Schema& root, const Schema& schema, const std::string& path,
+void collect(Scope& scope, const Schema& schema, const std::string& path,
              std::vector<Schema>& parts, int& budget) {
   if (--budget < 0)
     refuse(path, "\"$ref\" and \"allOf\" go round in a circle or are nested too deeply");
-  check_keywords(schema, path);
-  if (schema.is_boolean()) {
-    if (!schema.get<bool>()) refuse(path, "the schema false inside \"allOf\" admits no value");
-    return;
-  }
-  Schema own = Schema::object();
-  for (const auto& [keyword, value] : schema.items())
-    if (keyword != "$ref" && keyword != "allOf" && !is_annotation(keyword)) own[keyword] = value;
+  scope.work.spend(3 * weight_of(schema));
+  check_keywords(scope, schema, path);
+  if (admits_nothing(schema)) refuse(path, "a schema inside \"allOf\" admits no value");
+  if (schema.is_boolean()) return;
+  Schema own = own_keywords(scope, schema, path);
   if (!own.empty() && std::find(parts.begin(), parts.end(), own) == parts.end())
     parts.push_back(std::move(own));
   if (schema.contains("$ref")) {
     const auto& reference = schema["$ref"].get_ref<const std::string&>();
-    collect(root, resolve(root, reference, path), reference, parts, budget);
+    collect(scope, resolve(scope, reference, path), reference, parts, budget);
   }
   if (schema.contains("allOf")) {
     std::size_t index = 0;
     for (const Schema& part : schema["allOf"])
-      collect(root, part, fmt::format("{}/allOf/{}", path, index++), parts, budget);
+      collect(scope, part, fmt::format("{}/allOf/{}", path, index++), parts, budget);
   }
 }
 
@@ -233,11 +296,12 @@ bool same_value(const Schema& first, const Schema& second) {
   return nlohmann::json(first) == nlohmann::json(second);
 }
 
-bool values_are_disjoint(const Schema& first, const Schema& second) {
+bool values_are_disjoint(Scope& scope, const Schema& first, const Schema& second) {
   Schema hold_first, hold_second;
   const Schema* const a = allowed_values(first, hold_first);
   const Schema* const b = allowed_values(second, hold_second);
   if (a == nullptr || b == nullptr) return false;
+  scope.work.spend(4 * (weight_of(*a) * b->size() + weight_of(*b) * a->size()));
   return std::none_of(a->begin(), a->end(), [&](const Schema& value) {
     return std::any_of(b->begin(), b->end(),
                        [&](const Schema& other) { return same_value(value, other); });
@@ -256,51 +320,85 @@ void refuse(const std::string& path, const std::string& why) {
   throw Refusal{fmt::format("schema at {}: {}", path, why)};
 }
 
-bool is_annotation(const std::string& keyword) {
-  return std::find(kAnnotations.begin(), kAnnotations.end(), keyword) != kAnnotations.end();
+void Scope::cannot_enforce(const std::string& path, const std::string& what,
+                           const std::string& why) {
+  if (unenforced == Unenforced::refused) refuse(path, why);
+  std::string note = fmt::format("{} at {}", what, path.size() > 1 ? path.substr(1) : "/");
+  if (std::find(notes.begin(), notes.end(), note) != notes.end()) return;
+  work.spend(8 * notes.size());
+  notes.push_back(std::move(note));
 }
 
-void check_keywords(const Schema& schema, const std::string& path) {
+std::size_t weight_of(const Schema& schema) {
+  std::size_t weight = 8;
+  if (schema.is_string()) return weight + schema.get_ref<const std::string&>().size() / 8;
+  if (schema.is_object())
+    for (const auto& [name, value] : schema.items())
+      weight += 8 + name.size() / 8 + weight_of(value);
+  if (schema.is_array())
+    for (const Schema& value : schema) weight += weight_of(value);
+  return weight;
+}
+
+bool is_annotation(const std::string& keyword) {
+  return keyword.starts_with("x-") ||
+         std::find(kAnnotations.begin(), kAnnotations.end(), keyword) != kAnnotations.end();
+}
+
+void check_keywords(Scope& scope, const Schema& schema, const std::string& path) {
   if (schema.is_boolean()) return;
   if (!schema.is_object()) refuse(path, "a schema is an object, true or false");
   for (const auto& [name, value] : schema.items()) {
+    scope.work.spend(8 + value.size());
     if (is_annotation(name)) continue;
     const auto* const keyword =
         std::find_if(kKeywords.begin(), kKeywords.end(),
                      [&wanted = name](const Keyword& one) { return one.name == wanted; });
     if (keyword == kKeywords.end())
-      refuse(path, fmt::format("the keyword \"{}\" is not supported", name));
-    if (!has_form(value, *keyword))
+      scope.cannot_enforce(path, name, fmt::format("the keyword \"{}\" is not supported", name));
+    else if (!has_form(value, *keyword))
       refuse(path, fmt::format("the value of \"{}\" is not of a supported form", name));
   }
 }
 
-const Schema& resolve(const Schema& root, const std::string& reference, const std::string& path) {
+bool admits_nothing(const Schema& schema) {
+  if (schema.is_boolean()) return !schema.get<bool>();
+  if (!schema.is_object() || !schema.contains("not")) return false;
+  return schema["not"] == Schema(true) || schema["not"] == Schema::object();
+}
+
+const Schema& resolve(Scope& scope, const std::string& reference, const std::string& path) {
   if (reference != "#" && !reference.starts_with("#/"))
     refuse(path, fmt::format("\"$ref\" to \"{}\": only places in this schema, \"#/...\", are "
                              "supported",
                              reference));
+  const Schema* at = &scope.root;
   try {
-    const Schema::json_pointer pointer(reference.substr(1));
-    if (root.contains(pointer)) return root.at(pointer);
+    Schema::json_pointer rest(reference.substr(1));
+    std::vector<std::string> names;
+    for (; !rest.empty(); rest.pop_back()) names.push_back(rest.back());
+    for (; !names.empty(); names.pop_back()) {
+      scope.work.spend(4 + at->size());
+      at = &at->at(Schema::json_pointer() / names.back());
+    }
+    return *at;
   } catch (const nlohmann::json::exception&) {
   }
   refuse(path, fmt::format("\"$ref\" to \"{}\" finds nothing there", reference));
 }
 
-Schema flattened(const Schema& root, const Schema& schema, const std::string& path) {
+Schema flattened(Scope& scope, const Schema& schema, const std::string& path) {
   std::vector<Schema> parts;
   int budget = kMaxReferences;
-  collect(root, schema, path, parts, budget);
+  collect(scope, schema, path, parts, budget);
   Schema all = Schema::object();
-  for (const Schema& part : parts) merge_into(all, part, path);
+  for (const Schema& part : parts) merge_into(scope, all, part, path);
   return all;
 }
 
-Schema merged(const Schema& root, const Schema& first, const Schema& second,
-              const std::string& path) {
-  Schema all = flattened(root, first, path);
-  merge_into(all, flattened(root, second, path), path);
+Schema merged(Scope& scope, const Schema& first, const Schema& second, const std::string& path) {
+  Schema all = flattened(scope, first, path);
+  merge_into(scope, all, flattened(scope, second, path), path);
   return all;
 }
 
@@ -335,29 +433,34 @@ std::vector<std::string> types_of(const Schema& schema) {
     return std::any_of(keywords.begin(), keywords.end(),
                        [&](const char* keyword) { return schema.contains(keyword); });
   };
-  if (says({"properties", "required", "additionalProperties"})) add("object");
+  if (says({"properties", "required", "additionalProperties", "propertyNames"})) add("object");
   if (says({"items", "prefixItems", "minItems", "maxItems"})) add("array");
-  if (says({"minLength", "maxLength", "pattern", "format"})) add("string");
-  if (says({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})) add("number");
+  const auto format = schema.value("format", std::string());
+  if (says({"minLength", "maxLength", "pattern"}) ||
+      (!format.empty() && !is_number_storage(format)))
+    add("string");
+  if (says({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}) ||
+      is_number_storage(format))
+    add("number");
   if (types.empty()) types = {"object", "array", "string", "number", "boolean", "null"};
   return types;
 }
 
-bool are_disjoint(const Schema& root, const Schema& first, const Schema& second,
+bool are_disjoint(Scope& scope, const Schema& first, const Schema& second,
                   const std::string& path) {
-  const Schema a = flattened(root, first, path), b = flattened(root, second, path);
+  const Schema a = flattened(scope, first, path), b = flattened(scope, second, path);
   const bool typed = (a.contains("type") || a.contains("const") || a.contains("enum")) &&
                      (b.contains("type") || b.contains("const") || b.contains("enum"));
   if (typed && common_types(types_of(a), types_of(b)).empty()) return true;
-  if (values_are_disjoint(a, b)) return true;
+  if (values_are_disjoint(scope, a, b)) return true;
   if (types_of(a) != std::vector<std::string>{"object"} || types_of(a) != types_of(b) || !typed)
     return false;
   if (!a.contains("properties") || !b.contains("properties")) return false;
   for (const auto& [name, schema] : a["properties"].items()) {
     if (!b["properties"].contains(name)) continue;
     if (requires_property(a, name) && requires_property(b, name) &&
-        values_are_disjoint(flattened(root, schema, path),
-                            flattened(root, b["properties"][name], path)))
+        values_are_disjoint(scope, flattened(scope, schema, path),
+                            flattened(scope, b["properties"][name], path)))
       return true;
   }
   return false;

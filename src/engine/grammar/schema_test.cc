@@ -6,36 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/grammar/matcher.h"
-#include "engine/grammar/regex.h"
+#include "engine/grammar/schema_cases.h"
 
 namespace gauntlet::engine::grammar {
 namespace {
-
-bool matches(const Grammar& grammar, std::string_view text) {
-  Matcher matcher(grammar);
-  return matcher.advance(text) && matcher.can_end();
-}
-
-struct Case {
-  const char* schema;
-  std::vector<std::string> good;
-  std::vector<std::string> bad;
-};
-
-void expect(const Case& wanted) {
-  const auto grammar = compile_schema(wanted.schema);
-  ASSERT_TRUE(grammar) << wanted.schema << ": " << grammar.error().message;
-  for (const auto& text : wanted.good)
-    EXPECT_TRUE(matches(*grammar, text)) << wanted.schema << text;
-  for (const auto& text : wanted.bad)
-    EXPECT_FALSE(matches(*grammar, text)) << wanted.schema << text;
-}
-
-std::string error_of(std::string_view schema) {
-  const auto grammar = compile_schema(schema);
-  return grammar ? "" : grammar.error().message;
-}
 
 TEST(Schema, knows_each_type) {
   expect(
@@ -158,28 +132,6 @@ TEST(Schema, bounds_strings) {
           {R"("a@b")", R"("a..b@c.de")", R"("@c.de")", R"("a@-b.de")"}});
 }
 
-TEST(Pattern, is_ecma_without_what_it_refuses) {
-  const auto found = [](std::string_view pattern, std::string_view text) {
-    const auto dfa = compile_pattern(pattern);
-    EXPECT_TRUE(dfa) << pattern;
-    return dfa && accepts(*dfa, text);
-  };
-  EXPECT_TRUE(found("^(?:ab|c)*?$", "abcab"));
-  EXPECT_TRUE(found("a|^b$", "xa"));
-  EXPECT_FALSE(found("a|^b$", "xb"));
-  EXPECT_TRUE(found(R"(^\d{3}-\w\s\S\u00e9\x41[\]\-x^]$)",
-                    "123-_ !\xC3\xA9"
-                    "A]"));
-  EXPECT_TRUE(found("^.$", R"(\")"));
-  EXPECT_FALSE(found("^.$", R"(\n)"));
-  EXPECT_TRUE(found(R"(^[^a]$)", R"(\n)"));
-  EXPECT_TRUE(found("^(a?){3}$", "aa"));
-  EXPECT_TRUE(found("^$", ""));
-  for (const char* bad : {"(?=a)", R"(\bword)", R"((a)\1)", R"(\p{L})", "a(", "a)", "*", "a{2,1}",
-                          "[", "a^b", "(a$)", "[z-a]", "a{99999}", R"(\u{1F600})", "\xFF"})
-    EXPECT_FALSE(compile_pattern(bad)) << bad;
-}
-
 TEST(Schema, bounds_numbers_exactly) {
   const auto all = [](int low, int high) {
     std::string text = R"({"type":"integer","minimum":)";
@@ -226,9 +178,9 @@ TEST(Schema, bounds_numbers_exactly) {
 
 TEST(Schema, refuses_what_it_cannot_hold_and_says_where) {
   for (const char* keyword :
-       {R"("not":{})", R"("if":{})", R"("patternProperties":{})", R"("multipleOf":2)",
-        R"("uniqueItems":true)", R"("contains":{})", R"("minProperties":1)", R"("nullable":true)",
-        R"("propertyNames":{})", R"("dependentRequired":{})", R"("unevaluatedProperties":false)"}) {
+       {R"("not":{"type":"null"})", R"("if":{})", R"("patternProperties":{})",
+        R"("multipleOf":0.5)", R"("uniqueItems":true)", R"("contains":{})", R"("minProperties":1)",
+        R"("dependentRequired":{})", R"("unevaluatedProperties":false)"}) {
     const std::string error =
         error_of(std::string(R"({"type":"object","properties":{"x":{)") + keyword + "}}}");
     const std::string_view name =
@@ -236,47 +188,30 @@ TEST(Schema, refuses_what_it_cannot_hold_and_says_where) {
     EXPECT_NE(error.find(name), std::string::npos) << error;
     EXPECT_NE(error.find("#/properties/x"), std::string::npos) << error;
   }
-  EXPECT_NE(error_of(R"({"type":"string","format":"ipv4"})").find("ipv4"), std::string::npos);
+  EXPECT_NE(error_of(R"({"type":"string","format":"jwt"})").find("jwt"), std::string::npos);
   EXPECT_NE(error_of(R"({"oneOf":[{"type":"integer"},{"type":"number"}]})").find("both match"),
             std::string::npos);
-  for (const char* bad :
-       {"", "[]", "1", "{", R"({"type":"strin"})", R"({"type":[]})", R"({"minLength":-1})",
-        R"({"minLength":1.5})", R"({"required":[1]})", R"({"items":[{}]})",
-        R"({"$ref":"http://x"})", R"({"$ref":"#/nowhere"})", R"({"anyOf":[]})", "false",
-        R"({"enum":[]})", R"({"enum":[1],"minimum":2})",
-        R"({"type":"string","minLength":3,"maxLength":2})",
-        R"({"type":"object","required":["a"],"additionalProperties":false})",
-        R"({"type":"integer","minimum":3,"maximum":2})"})
+  for (const char* bad : {"",
+                          "[]",
+                          "1",
+                          "{",
+                          R"({"type":"strin"})",
+                          R"({"type":[]})",
+                          R"({"minLength":-1})",
+                          R"({"minLength":1.5})",
+                          R"({"required":[1]})",
+                          R"({"items":[1]})",
+                          R"({"nullable":1})",
+                          R"({"$ref":"http://x"})",
+                          R"({"$ref":"#/nowhere"})",
+                          R"({"anyOf":[]})",
+                          "false",
+                          R"({"enum":[]})",
+                          R"({"enum":[1],"minimum":2})",
+                          R"({"type":"string","minLength":3,"maxLength":2})",
+                          R"({"type":"object","required":["a"],"additionalProperties":false})",
+                          R"({"type":"integer","minimum":3,"maximum":2})"})
     EXPECT_FALSE(error_of(bad).empty()) << bad;
-}
-
-TEST(Schema, survives_hostile_schemas) {
-  EXPECT_FALSE(error_of(R"({"$ref":"#"})").empty());
-  EXPECT_FALSE(error_of(R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})").empty());
-  EXPECT_FALSE(error_of(R"({"$ref":"#","minLength":1})").empty());
-  EXPECT_FALSE(
-      error_of(R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})").empty());
-  EXPECT_FALSE(error_of(std::string(100'000, '[')).empty());
-  std::string deep;
-  for (int i = 0; i < 1000; ++i) deep += R"({"items":)";
-  EXPECT_FALSE(error_of(deep + "{}" + std::string(1000, '}')).empty());
-  EXPECT_FALSE(error_of(R"({"type":"string","maxLength":1000000000})").empty());
-  EXPECT_FALSE(error_of(R"({"type":"array","minItems":1000000000})").empty());
-  EXPECT_FALSE(error_of(R"({"type":"string","pattern":"((a{1000}){1000}){1000}"})").empty());
-  EXPECT_FALSE(error_of(R"({"type":"string","pattern":"(a|b)*a(a|b){40}$"})").empty());
-  EXPECT_FALSE(error_of(R"({"minimum":1e100000})").empty());
-  std::string doubling = R"({"$defs":{)";
-  for (int i = 0; i < 60; ++i) {
-    const std::string next = std::to_string(i + 1);
-    for (const char side : {'a', 'b'})
-      doubling += std::string("\"") + side + std::to_string(i) +
-                  R"(":{"anyOf":[{"$ref":"#/$defs/a)" + next + R"("},{"$ref":"#/$defs/b)" + next +
-                  R"("}]},)";
-  }
-  doubling += R"("a60":{"type":"null"},"b60":{"type":"boolean"}},"$ref":"#/$defs/a0"})";
-  const auto grammar = compile_schema(doubling);
-  ASSERT_TRUE(grammar) << grammar.error().message;
-  EXPECT_TRUE(matches(*grammar, "null"));
 }
 
 TEST(JsonObject, nests_as_deep_as_it_likes) {

@@ -1,0 +1,100 @@
+// Do Kubernetes' published schemas take every manifest, and know every field in it?
+import assert from "node:assert/strict";
+import {readFileSync, readdirSync} from "node:fs";
+import {createRequire} from "node:module";
+import {dirname, join} from "node:path";
+import {test} from "node:test";
+import {parseAllDocuments} from "yaml";
+
+const require = createRequire(import.meta.url);
+const schemas = join(dirname(require.resolve("kubernetes-models")), "_schemas");
+const folder = new URL("../../deploy/kubernetes/", import.meta.url);
+
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
+// apps/v1 Deployment -> IoK8sApiAppsV1Deployment
+function validatorOf({apiVersion, kind}) {
+  const [version, group = "core"] = apiVersion.split("/").reverse();
+  return require(join(schemas, `IoK8sApi${capital(group)}${capital(version)}${kind}.js`)).validate;
+}
+
+// A validator lets unknown fields pass, but it never looks at them: what it does not read, no schema has.
+function watched(value, path, unread) {
+  if (value === null || typeof value !== "object") return value;
+  const inner = new Map(
+    Object.entries(value).map(([key, one]) => [key, watched(one, `${path}/${key}`, unread)]),
+  );
+  if (!Array.isArray(value)) for (const key of inner.keys()) unread.add(`${path}/${key}`);
+  return new Proxy(value, {
+    get(target, key) {
+      unread.delete(`${path}/${String(key)}`);
+      return inner.get(key) ?? Reflect.get(target, key);
+    },
+  });
+}
+function faultsOf(manifest) {
+  const validate = validatorOf(manifest);
+  const unread = new Set();
+  validate(watched(manifest, "", unread));
+  const faults = (validate.errors ?? []).map((error) => `${error.instancePath}: ${error.keyword}`);
+  return [...faults, ...[...unread].map((path) => `${path}: unknown`)];
+}
+
+const manifests = readdirSync(folder)
+  .filter((name) => name.endsWith(".yaml"))
+  .flatMap((name) => parseAllDocuments(readFileSync(new URL(name, folder), "utf8")))
+  .map((document) => {
+    assert.deepEqual(document.errors, []);
+    return document.toJS();
+  });
+const find = (kind) => structuredClone(manifests.find((manifest) => manifest.kind === kind));
+
+test("every manifest is what its schema says", () => {
+  assert.deepEqual(manifests.map(({kind}) => kind).sort(), [
+    "ConfigMap",
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "PodDisruptionBudget",
+    "Service",
+  ]);
+  for (const manifest of manifests) assert.deepEqual(faultsOf(manifest), [], manifest.kind);
+});
+
+test("the schemas would find a slip", () => {
+  const deployment = find("Deployment");
+  const [container] = deployment.spec.template.spec.containers;
+  container.readinesProbe = container.readinessProbe;
+  container.livenessProbe.periodSeconds = "10";
+  delete container.name;
+  delete deployment.spec.selector;
+  const faults = faultsOf(deployment).join("\n");
+  for (const fault of [/readinesProbe: unknown/, /periodSeconds: type/, /containers\/0: required/, /spec: required/])
+    assert.match(faults, fault);
+});
+
+test("parts of the deployment agree with one another", () => {
+  const {spec} = find("Deployment");
+  const pod = spec.template;
+  const [container] = pod.spec.containers;
+  const labels = pod.metadata.labels;
+  for (const selector of [
+    spec.selector.matchLabels,
+    find("Service").spec.selector,
+    find("PodDisruptionBudget").spec.selector.matchLabels,
+  ])
+    for (const [key, value] of Object.entries(selector)) assert.equal(labels[key], value);
+  assert.equal(find("HorizontalPodAutoscaler").spec.scaleTargetRef.name, find("Deployment").metadata.name);
+  const ports = container.ports.map(({name}) => name);
+  for (const port of find("Service").spec.ports) assert.ok(ports.includes(port.targetPort));
+  for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"])
+    assert.ok(ports.includes(container[probe].httpGet.port), probe);
+  const volumes = pod.spec.volumes.map(({name}) => name);
+  for (const {name} of container.volumeMounts) assert.ok(volumes.includes(name), name);
+  // Guaranteed: only then does the kubelet give whole cores of one NUMA node.
+  assert.deepEqual(container.resources.requests, container.resources.limits);
+  assert.match(container.resources.limits.cpu, /^\d+$/);
+  const toml = find("ConfigMap").data["serve.toml"];
+  const drain = Number(/drain-timeout = (\d+)/.exec(toml)[1]);
+  const [, wait] = container.lifecycle.preStop.exec.command;
+  assert.ok(pod.spec.terminationGracePeriodSeconds > drain + Number(wait));
+  assert.equal(Number(/port = (\d+)/.exec(toml)[1]), container.ports[0].containerPort);
+});
