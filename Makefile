@@ -1,5 +1,5 @@
 # The two commands: `make demo` shows what this is, `make test` proves it. Both do all set-up.
-.PHONY: build demo test sanitize sanitize-libraries gpu-check budget tidy format clean
+.PHONY: build install package demo test sanitize sanitize-libraries gpu-check budget tidy format clean
 
 JOBS ?= $(shell nproc)
 BUILD = build/release
@@ -7,6 +7,17 @@ GAUNTLET = $(BUILD)/gauntlet
 
 build: setup-build
 	@tools/build.sh release gauntlet
+
+# Below PREFIX, or below DESTDIR for whoever packs it.
+PREFIX ?= /usr/local
+install: setup-build
+	@tools/build.sh release gauntlet command_pages
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+# build/gauntlet_<version>_<architecture>.deb
+package: setup-build
+	@tools/build.sh release gauntlet command_pages
+	@tools/package.sh $(BUILD)
 
 demo: build
 	$(GAUNTLET) analyze --quick --artifacts-dir artifacts

@@ -1,5 +1,5 @@
-// Would systemd take the unit of deploy/, and does the server know what it names? The dashboard has
-// a test beside the metrics.
+// Would systemd, shells and the server itself take what is in deploy/, and does the server know
+// what it names? The dashboard has a test beside the metrics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,8 @@ std::string option_of(const std::string& variable) {
 
 TEST(Deploy, the_unit_starts_a_command_and_names_variables_that_exist) {
   const std::string text = unit();
-  EXPECT_THAT(text, HasSubstr("ExecStart=" + kInstalled + " serve $GAUNTLET_ARGS"));
+  EXPECT_THAT(text, HasSubstr("ExecStart=" + kInstalled +
+                              " serve --config /etc/gauntlet/serve.toml $GAUNTLET_ARGS"));
   const Outcome help = run_program({GAUNTLET_BINARY, "serve", "--help"});
   EXPECT_EQ(help.code, 0);
   const std::regex variable("GAUNTLET_[A-Z_]+");
@@ -66,6 +67,81 @@ TEST(Deploy, the_unit_starts_a_command_and_names_variables_that_exist) {
   EXPECT_EQ(names.erase("GAUNTLET_ARGS"), 1u);
   EXPECT_GE(names.size(), 2u);
   for (const std::string& name : names) EXPECT_THAT(help.out, HasSubstr(option_of(name)));
+}
+
+std::string deployed(const std::string& name) {
+  return read_text(fs::path(GAUNTLET_SOURCE_DIR) / "deploy" / name);
+}
+
+/// What the server makes of a configuration.
+Outcome configured(const std::string& text) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "serve.toml") << text;
+  return run_program(
+      {GAUNTLET_BINARY, "serve", "--config", folder / "serve.toml", "--print-config"});
+}
+
+TEST(Deploy, the_configuration_is_read_as_it_is_and_with_every_line_taken_in) {
+  const std::string text = deployed("serve.toml");
+  const Outcome as_it_is = configured(text);
+  EXPECT_EQ(as_it_is.code, 0) << as_it_is.err;
+  const std::string all = std::regex_replace(text, std::regex("\n# ([a-z-]+ = )"), "\n$1");
+  ASSERT_NE(all, text);
+  const Outcome taken_in = configured(all);
+  EXPECT_EQ(taken_in.code, 0) << taken_in.err;
+  EXPECT_THAT(taken_in.out, HasSubstr("host = \"0.0.0.0\""));
+}
+
+TEST(Deploy, kubernetes_configures_and_probes_what_the_server_has) {
+  const std::string text = deployed("kubernetes/gauntlet.yaml");
+  std::smatch block;
+  ASSERT_TRUE(std::regex_search(text, block, std::regex("serve\\.toml: \\|\n((?:    .*\n)+)")));
+  const Outcome outcome =
+      configured(std::regex_replace(block[1].str(), std::regex("(^|\n)    "), "$1"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("drain-timeout = 60"));
+  for (const char* wanted :
+       {"path: /health", "path: /ready", "nvidia.com/gpu: \"1\"", "readOnlyRootFilesystem: true",
+        "runAsNonRoot: true", "terminationGracePeriodSeconds: 75"}) {
+    EXPECT_THAT(text, HasSubstr(wanted));
+  }
+  const std::string scaled = deployed("kubernetes/autoscaler.yaml");
+  const std::string metrics = read_text(fs::path(GAUNTLET_SOURCE_DIR) / "docs" / "serving.md");
+  const std::regex metric("name: gauntlet_([a-z_]+)");
+  int num_metrics = 0;
+  for (auto at = std::sregex_iterator(scaled.begin(), scaled.end(), metric);
+       at != std::sregex_iterator(); ++at, ++num_metrics) {
+    EXPECT_THAT(metrics, HasSubstr("`" + (*at)[1].str() + "`"));
+  }
+  EXPECT_EQ(num_metrics, 2);
+}
+
+TEST(Deploy, the_container_is_not_root_and_asks_after_its_health) {
+  const std::string text = deployed("Containerfile");
+  EXPECT_TRUE(std::regex_search(text, std::regex("\nUSER [1-9][0-9]+:[1-9][0-9]+\n")));
+  EXPECT_THAT(text, HasSubstr("GET /health"));
+  EXPECT_THAT(text, HasSubstr("[\"/usr/bin/gauntlet\", \"serve\", \"--config\""));
+}
+
+TEST(Deploy, shells_parse_the_scripts) {
+  const fs::path folder = fs::path(GAUNTLET_SOURCE_DIR) / "deploy";
+  for (const char* script :
+       {"gauntlet.slurm", "debian/postinst", "debian/prerm", "debian/postrm"}) {
+    const Outcome outcome = run_program({"/bin/bash", "-n", folder / script});
+    EXPECT_EQ(outcome.code, 0) << script << ": " << outcome.err;
+  }
+}
+
+TEST(Deploy, the_slurm_job_gives_the_server_options_that_exist) {
+  const std::string text = deployed("gauntlet.slurm");
+  const std::string help = run_program({GAUNTLET_BINARY, "serve", "--help"}).out;
+  const std::string line = text.substr(text.find("gauntlet serve "));
+  const std::string command = line.substr(0, line.find('\n'));
+  const std::regex option("--[a-z-]+");
+  for (auto at = std::sregex_iterator(command.begin(), command.end(), option);
+       at != std::sregex_iterator(); ++at) {
+    EXPECT_THAT(help, HasSubstr(at->str() + " "));
+  }
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 #include "load/client.h"
 #include "load/null_server.h"
-#include "server/http_server.h"
-#include "server/test_certificate.h"
+#include "server/http/http_server.h"
+#include "server/http/test_certificate.h"
 
 namespace gauntlet::tests {
 namespace {

@@ -25,6 +25,52 @@ has() {
   esac
 }
 
+# Runs a command quietly. When it fails: what failed, the end of what it said, and what `advice_of` makes of that.
+quietly() {  # what it does, command...
+  local what=$1 log
+  shift
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    rm -f "$log"
+    return
+  fi
+  {
+    echo "setup: $what failed: $*"
+    tail -n 15 "$log" | sed 's/^/  | /'
+    advice_of "$log" | sed 's/^/setup: /'
+  } >&2
+  rm -f "$log"
+  exit 3
+}
+
+advice_of() {  # log
+  local said
+  said=$(cat "$1")
+  case $said in
+    *SELF_SIGNED_CERT* | *UNABLE_TO_VERIFY* | *UNABLE_TO_GET_ISSUER* | *CERT_*)
+      echo "npm does not trust the registry's certificate. Where a proxy signs with its own authority, name it:"
+      echo "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt" ;;
+    *"ertificate verification failed"* | *"certificate is NOT trusted"*)
+      echo "apt does not trust the archive's certificate: install the proxy's authority below"
+      echo "/usr/local/share/ca-certificates and run update-ca-certificates." ;;
+    *"Could not get lock"* | *"Unable to acquire the dpkg"*)
+      echo "another program is installing packages; wait until it ends, then run this again." ;;
+    *"Unable to locate package"* | *"has no installation candidate"*)
+      echo "the archive lacks a package; the names are those of Debian 12.6 or later (see /etc/apt/sources.list)." ;;
+    *ENOTFOUND* | *EAI_AGAIN* | *ECONNREFUSED* | *ETIMEDOUT* | *ECONNRESET* | *"Temporary failure resolving"* | \
+      *"Could not resolve"* | *"Unable to connect"* | *"Could not connect"*)
+      echo "the network cannot be reached; behind a proxy, set https_proxy and http_proxy, then run this again." ;;
+    *E401* | *E403* | *E404*)
+      echo "the registry refused; npm config get registry says which one is asked." ;;
+    *EACCES* | *EROFS* | *"Permission denied"*)
+      echo "this user may not write there; look at who owns the folder." ;;
+    *ENOSPC* | *"No space left"* | *"not have enough free space"*)
+      echo "the disk is full." ;;
+    *)
+      echo "run that command by hand to see all it says." ;;
+  esac
+}
+
 missing=()
 for package in "${packages[@]}"; do
   has "$package" || missing+=("$package")
@@ -37,15 +83,15 @@ if [ ${#missing[@]} -gt 0 ]; then
     sudo=(sudo)
   fi
   export DEBIAN_FRONTEND=noninteractive
-  "${sudo[@]}" apt-get update -qq
+  quietly "reading the lists of packages" "${sudo[@]}" apt-get update -qq
   # clang-19 is in Debian 12's main archive as of 12.6.
-  "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  quietly "installing Debian packages" "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
 
 install_node_modules() {  # folder
   [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ] && return
   echo "setup: installing the npm packages of $1"
-  npm ci --prefix "$1" --no-audit --no-fund --silent
+  quietly "installing the npm packages of $1" npm ci --prefix "$1" --no-audit --no-fund --loglevel=error
 }
 if [ "$job" = test ]; then
   for lock in tests/*/package-lock.json; do install_node_modules "$(dirname "$lock")"; done

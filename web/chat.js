@@ -6,26 +6,14 @@
   const turns = $("turns");
   const messages = $("messages");
   const prompt = $("prompt");
-  const history = []; // {role, content}
+  let chat = newChat();
   let model = null;
+  let limit = 0; // tokens that the model holds
   let running = null; // the AbortController of the answer under way
 
-  const store = {
-    get(name) {
-      try {
-        return localStorage.getItem(name);
-      } catch {
-        return null;
-      }
-    },
-    set(name, value) {
-      try {
-        localStorage.setItem(name, value);
-      } catch {
-        /* it lasts as long as the page */
-      }
-    },
-  };
+  function newChat() {
+    return {id: `${Date.now()}-${Math.random()}`, messages: []};
+  }
 
   // Settings
 
@@ -64,11 +52,19 @@
   });
   form.addEventListener("submit", (event) => event.preventDefault());
 
+  // What the model is shown; an answer that failed is nothing it said.
+  function promptMessages() {
+    const {system} = settings();
+    const said = chat.messages.filter((message) => message.content);
+    const messages = said.map(({role, content}) => ({role, content}));
+    return system.trim() ? [{role: "system", content: system}, ...messages] : messages;
+  }
+
   function requestBody() {
     const now = settings();
     const body = {
       model,
-      messages: now.system.trim() ? [{role: "system", content: now.system}, ...history] : [...history],
+      messages: promptMessages(),
       stream: true,
       stream_options: {include_usage: true},
       temperature: Number(now.temperature),
@@ -101,26 +97,18 @@
     $("send").hidden = Boolean(controller);
   }
 
-  function addActions(turn) {
+  function addActions(turn, message) {
     for (const old of turns.querySelectorAll("[data-again]")) old.remove();
-    const copy = el("button", {type: "button", class: "quiet"}, "Copy");
-    copy.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(turn.said.content);
-        copy.textContent = "Copied";
-      } catch {
-        copy.textContent = "The browser refused";
-      }
-      setTimeout(() => (copy.textContent = "Copy"), 1500);
-    });
-    const again = el("button", {type: "button", class: "quiet", "data-again": ""}, "Again");
-    again.addEventListener("click", () => {
+    const again = () => {
       if (running) return;
-      if (history.at(-1)?.role === "assistant") history.pop();
+      if (chat.messages.at(-1) === message) chat.messages.pop();
       turn.node.remove();
       answer();
-    });
-    turn.actions.append(...(turn.said.content ? [copy] : []), again);
+    };
+    turn.actions.append(
+      ...(turn.said.content ? [copyButton(() => turn.said.content)] : []),
+      quietButton("Again", again, {"data-again": ""}),
+    );
   }
 
   const ENDINGS = {length: "cut at the limit", tool_calls: "asks for a tool"};
@@ -128,6 +116,7 @@
     const controller = new AbortController();
     controller.follows = true;
     const turn = answerTurn();
+    const message = {role: "assistant", content: ""};
     setBusy(controller);
     follow(() => turns.append(turn.node));
     messages.scrollTop = messages.scrollHeight;
@@ -145,37 +134,104 @@
       if (!turn.said.content && !turn.said.calls.length) ending = ending || "nothing said";
     } catch (error) {
       if (controller.signal.aborted) ending = "stopped";
-      else turn.fail(error instanceof ApiFailure ? error.message : "The server cannot be reached.");
+      else message.fault = error instanceof ApiFailure ? error.message : "The server cannot be reached.";
+      if (message.fault) turn.fail(message.fault);
     }
-    turn.finish(ending, tokens);
+    message.measured = turn.finish(ending, tokens);
     setBusy(null);
     if (!turn.node.isConnected) return; // a new chat began meanwhile
-    if (turn.said.content) history.push({role: "assistant", content: turn.said.content});
-    addActions(turn);
+    message.content = turn.said.content;
+    if (turn.said.reasoning) message.reasoning = turn.said.reasoning;
+    chat.messages.push(message);
+    chats.save(chat);
+    addActions(turn, message);
+    countTokens();
     if (controller.follows) messages.scrollTop = messages.scrollHeight;
+  }
+
+  // From `message` on everything goes: what came after it was said because of it.
+  function cutBefore(message) {
+    const at = chat.messages.indexOf(message);
+    if (at >= 0) chat.messages.length = at;
+    chats.save(chat);
+    drawChat();
+  }
+
+  function userNode(message) {
+    return userTurn(message.content, {
+      onEdit(text) {
+        if (running) return;
+        cutBefore(message);
+        send(text);
+      },
+      onDelete() {
+        if (running) return;
+        const at = chat.messages.indexOf(message);
+        const answered = chat.messages[at + 1]?.role === "assistant";
+        chat.messages.splice(at, answered ? 2 : 1);
+        chats.save(chat);
+        drawChat();
+        countTokens();
+      },
+    });
+  }
+
+  function drawChat() {
+    if (!chat.messages.length) return welcome();
+    turns.replaceChildren();
+    for (const message of chat.messages) {
+      if (message.role === "user") {
+        turns.append(userNode(message));
+        continue;
+      }
+      const turn = answerTurn();
+      turn.restore(message);
+      turns.append(turn.node);
+      addActions(turn, message);
+    }
+    messages.scrollTop = messages.scrollHeight;
   }
 
   function send(text) {
     if (running || !text.trim()) return;
     turns.querySelector(".welcome")?.remove();
-    history.push({role: "user", content: text});
-    turns.append(userTurn(text));
+    const message = {role: "user", content: text};
+    chat.messages.push(message);
+    chats.save(chat);
+    turns.append(userNode(message));
     show("chat");
     answer();
   }
 
-  function welcome() {
-    const ideas = [
+  // The model that is part of the program has read novels and nothing else.
+  const TINY = {
+    words: [
+      "gauntlet-tiny has 22 million parameters and has read old English fiction. It writes on in that manner, fast; it " +
+        "knows no facts, writes no code, follows no instructions and soon loses the thread. For more, serve a larger model: ",
+      el("code", {}, "--model DIR"),
+    ],
+    ideas: [
       "Once upon a time",
+      "The captain looked out over the sea, and",
+      "“My dear sir,” said the lawyer,",
+    ],
+  };
+  const ANY = {
+    words: ["Each answer tells how fast it came; the charts tell what the server did."],
+    ideas: [
       "What is a mixture of experts?",
       "Write a haiku about memory bandwidth.",
-    ];
+      "Explain a prefix cache in Python.",
+    ],
+  };
+  function welcome() {
+    const {words, ideas} = model === "gauntlet-tiny" ? TINY : ANY;
     turns.replaceChildren(
       el(
         "div",
         {class: "welcome"},
-        el("h2", {}, "What shall it say?"),
-        el("p", {class: "note"}, "Each answer tells how fast it came; the charts tell what the server did."),
+        el("h2", {}, model === "gauntlet-tiny" ? "How does the story begin?" : "What shall it say?"),
+        el("p", {class: "note"}, words),
         el(
           "div",
           {class: "ideas"},
@@ -185,11 +241,99 @@
     );
   }
 
+  // How full the context is: with what is said, and what is being written. Counted by the server, a moment after a change.
+  let countTimer = 0;
+  let lastCount = 0;
+  function countTokens(delayMs = 0) {
+    clearTimeout(countTimer);
+    countTimer = setTimeout(async () => {
+      if (lastState !== "ready" || !model || running) return;
+      const asked = ++lastCount;
+      const draft = prompt.value.trim() ? [{role: "user", content: prompt.value}] : [];
+      const now = [...promptMessages(), ...draft];
+      let count = 0;
+      try {
+        if (now.length) count = (await (await ask("tokenize", {body: {messages: now}})).json()).count;
+      } catch {
+        return; // a count is no reason to complain
+      }
+      if (asked === lastCount) showMeter(count);
+    }, delayMs);
+  }
+  function showMeter(count) {
+    const meter = $("meter");
+    meter.hidden = !limit || !count;
+    if (meter.hidden) return;
+    const part = Math.min(1, count / limit);
+    meter.dataset.level = count > limit ? "over" : part > 0.8 ? "high" : "fine";
+    $("meter-bar").value = part;
+    $("meter-words").textContent =
+      `${count.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens` +
+      (count > limit ? ": too long; edit or delete a message" : "");
+  }
+
+  // Earlier conversations
+
+  function openChat(next) {
+    stop();
+    chat = next;
+    drawChat();
+    show("chat");
+    countTokens();
+    if (matchMedia("(min-width: 60rem)").matches) prompt.focus();
+  }
+  function listChats() {
+    const rows = chats.all().map((one) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          {
+            type: "button",
+            class: "title",
+            onclick: () => {
+              $("chats-dialog").close();
+              openChat(one);
+            },
+          },
+          chats.titleOf(one),
+        ),
+        quietButton(
+          "Delete",
+          () => {
+            chats.remove(one.id);
+            if (one.id === chat.id) openChat(newChat());
+            listChats();
+          },
+          {"aria-label": `Delete ${chats.titleOf(one)}`},
+        ),
+      ),
+    );
+    $("chats-list").replaceChildren(...rows);
+    $("chats-note").textContent = rows.length
+      ? "They are kept in this browser alone, the latest 20 of them."
+      : "There are none yet. They are kept in this browser alone.";
+    $("clear-chats").disabled = !rows.length;
+  }
+  $("show-chats").addEventListener("click", () => {
+    listChats();
+    $("chats-dialog").showModal();
+  });
+  $("clear-chats").addEventListener("click", () => {
+    chats.clear();
+    openChat(newChat());
+    listChats();
+  });
+
   const grow = () => {
     prompt.style.height = "auto";
     prompt.style.height = `${prompt.scrollHeight + 2}px`;
   };
-  prompt.addEventListener("input", grow);
+  prompt.addEventListener("input", () => {
+    grow();
+    countTokens(400);
+  });
   prompt.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
@@ -209,10 +353,7 @@
     if (event.key === "Escape" && !$("key-dialog").open) stop();
   });
   $("new-chat").addEventListener("click", () => {
-    stop();
-    history.length = 0;
-    welcome();
-    show("chat");
+    openChat(newChat());
     prompt.focus();
   });
 
@@ -245,7 +386,8 @@
   async function loadModel() {
     const {data} = await (await ask("v1/models")).json();
     $("model").textContent = data[0].id;
-    $("model").title = `holds ${data[0].max_model_len.toLocaleString("en-US")} tokens`;
+    limit = data[0].max_model_len;
+    $("model").title = `${data[0].id} holds ${limit.toLocaleString("en-US")} tokens`;
     document.title = `${data[0].id} – Gauntlet`;
     return data[0].id;
   }
@@ -264,7 +406,11 @@
     );
     if (state === "ready" && !model)
       loadModel().then(
-        (name) => (model = name),
+        (name) => {
+          model = name;
+          if (turns.querySelector(".welcome")) welcome();
+          countTokens();
+        },
         () => {},
       );
   }
@@ -272,14 +418,9 @@
   let watch = null;
   const theme = store.get("gauntlet-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  let saved = {};
-  try {
-    saved = JSON.parse(store.get("gauntlet-chat") ?? "{}") ?? {};
-  } catch {
-    /* somebody else's */
-  }
-  fill(saved);
-  welcome();
+  fill(store.object("gauntlet-chat"));
+  chat = chats.all()[0] ?? chat;
+  drawChat();
   watch = watchServer($("cards"), onState);
   showTheme();
   if (matchMedia("(min-width: 60rem)").matches) prompt.focus();

@@ -1,17 +1,40 @@
 // One turn of the conversation on the page. Whatever a model or a server says enters it as text.
 "use strict";
 
-// Text with ``` fences: what is inside stands apart, the rest stays as it is.
-function fenced(text) {
-  return text.split("```").map((part, i) => {
-    if (i % 2 === 0) return part;
-    const code = part.replace(/^[^\n]*\n/, "");
-    return el("pre", {}, el("code", {}, code || part));
-  });
-}
+const quietButton = (label, onclick, attributes = {}) =>
+  el("button", {type: "button", class: "quiet", onclick, ...attributes}, label);
 
-function userTurn(text) {
-  return el("article", {class: "turn user", "aria-label": "You"}, el("div", {class: "text"}, text));
+// `onEdit(text)` hears what the reader made of the message, `onDelete()` that it shall go.
+function userTurn(text, {onEdit, onDelete}) {
+  const words = el("div", {class: "text"}, text);
+  const actions = el("div", {class: "actions"});
+  const node = el("article", {class: "turn user", "aria-label": "You"}, words, actions);
+  function rest() {
+    words.replaceChildren(text);
+    node.classList.remove("editing");
+    actions.replaceChildren(quietButton("Edit", edit), quietButton("Delete", onDelete));
+  }
+  function edit() {
+    const field = el("textarea", {rows: "3", "aria-label": "Edit message"});
+    field.value = text;
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        event.stopPropagation();
+        rest();
+      } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        submit();
+      }
+    });
+    const submit = () => field.value.trim() && onEdit(field.value);
+    node.classList.add("editing");
+    words.replaceChildren(field);
+    actions.replaceChildren(quietButton("Cancel", rest), quietButton("Send again", submit));
+    field.focus();
+    node.scrollIntoView({block: "nearest"});
+  }
+  rest();
+  return node;
 }
 
 // An answer that grows. Deltas are shown once per frame, however fast they come.
@@ -45,7 +68,7 @@ function answerTurn() {
     frame = 0;
     thinking.hidden = !said.reasoning;
     reasoning.textContent = said.reasoning;
-    content.replaceChildren(...fenced(said.content));
+    content.replaceChildren(...markdown(said.content));
     calls.replaceChildren(
       ...said.calls.map((call) =>
         el(
@@ -69,6 +92,13 @@ function answerTurn() {
     if (!touched) thinking.open = false;
   }
 
+  function settle() {
+    cancelAnimationFrame(frame);
+    node.classList.remove("busy");
+    node.setAttribute("aria-busy", "false");
+    draw();
+  }
+
   return {
     node,
     said,
@@ -88,12 +118,9 @@ function answerTurn() {
       }
       frame ||= requestAnimationFrame(draw);
     },
-    // `ending`: why it ended, in a word; `tokens`: how many there were, where the server said so.
+    // `ending`: why it ended, in a word; `tokens`: how many there were, where the server said so. Returns the line below it.
     finish(ending, tokens) {
-      cancelAnimationFrame(frame);
-      node.classList.remove("busy");
-      node.setAttribute("aria-busy", "false");
-      draw();
+      settle();
       // Over the whole time: gaps between deltas tell as much of the browser as of the server.
       const elapsedMs = performance.now() - started;
       const parts = [];
@@ -106,6 +133,16 @@ function answerTurn() {
       if (first !== null) parts.push(`first after ${format.ns((first - started) * 1e6)}`);
       if (ending) parts.push(ending);
       measured.textContent = parts.join(" · ");
+      return measured.textContent;
+    },
+    // An answer of an earlier visit.
+    restore(message) {
+      said.content = message.content;
+      said.reasoning = typeof message.reasoning === "string" ? message.reasoning : "";
+      thinking.open = false;
+      settle();
+      measured.textContent = typeof message.measured === "string" ? message.measured : "";
+      if (typeof message.fault === "string") this.fail(message.fault);
     },
     fail(message) {
       node.insertBefore(el("p", {class: "fault", role: "alert"}, message), node.lastChild);

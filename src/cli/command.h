@@ -2,12 +2,14 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/expected.h"
 #include "lab/author/catalog.h"
+#include "lab/doctor/doctor.h"
 
 namespace gauntlet::cli {
 
@@ -16,6 +18,8 @@ struct Context {
   std::string program;                 // absolute path of this executable
   std::vector<std::string> arguments;  // without the program's name
   int exit_code = 0;
+  /// What doctor is asked to look at instead of the machine; none: the machine.
+  std::function<Expected<std::vector<lab::doctor::Finding>>()> checks;
 };
 
 enum class Format { text, json };
@@ -30,8 +34,10 @@ void add_choice(CLI::App& command, const std::string& option, T& value,
                 const std::vector<std::pair<std::string, T>>& choices, const std::string& help) {
   std::vector<std::string> words;
   std::string text;
+  std::string otherwise;
   for (const auto& [word, meaning] : choices) {
     words.push_back(word);
+    if (meaning == value) otherwise = word;
     text += (text.empty() ? "" : "|") + word;
   }
   const auto choose = [option, choices, words, &value](const std::string& word) {
@@ -43,7 +49,9 @@ void add_choice(CLI::App& command, const std::string& option, T& value,
     }
     refuse_choice(option, word, words);
   };
-  command.add_option_function<std::string>(option, choose, help)->option_text(text);
+  command.add_option_function<std::string>(option, choose, help)
+      ->option_text(text)
+      ->default_str(otherwise);
 }
 
 /// Adds --format text|json.

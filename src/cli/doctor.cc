@@ -20,8 +20,7 @@ struct DoctorOptions {
   Format format = Format::text;
 };
 
-int doctor(const DoctorOptions& options) {
-  const auto findings = lab::doctor::run_doctor(lab::doctor::this_machine(options.artifacts));
+int print_findings(const DoctorOptions& options, const std::vector<Finding>& findings) {
   bool failed = false;
   json all = json::array();
   Table table({"area", "check", "state", "reason"});
@@ -43,6 +42,15 @@ int doctor(const DoctorOptions& options) {
   return failed ? 1 : 0;
 }
 
+int doctor(const DoctorOptions& options, const Context& context) {
+  if (!context.checks) {
+    return print_findings(options,
+                          lab::doctor::run_doctor(lab::doctor::this_machine(options.artifacts)));
+  }
+  const auto findings = context.checks();
+  return findings ? print_findings(options, *findings) : report_error(findings.error());
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, Context& context) {
@@ -52,7 +60,7 @@ void add_doctor(CLI::App& app, Context& context) {
       ->capture_default_str();
   add_format(*command, options->format);
   command->footer("Example:  gauntlet doctor --format json\nExit code 1 when a check fails.");
-  command->callback([options, &context] { context.exit_code = doctor(*options); });
+  command->callback([options, &context] { context.exit_code = doctor(*options, context); });
 }
 
 }  // namespace gauntlet::cli

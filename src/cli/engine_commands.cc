@@ -1,5 +1,6 @@
 // The commands that need the engine, the server or a model.
 #include "cli/command.h"
+#include "cli/serve_doctor.h"
 
 namespace gauntlet::cli {
 
@@ -11,6 +12,7 @@ void add_engine_commands(CLI::App& app, Context& context) {
   add_bench(app, context);
   add_analyze(app, context);
   add_serve(app, context);
+  add_serve_doctor(app, context);
   add_load(app, context);
   add_tokenize(app, context);
 }

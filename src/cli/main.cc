@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/command_pages.h"
 #include "core/build_info.h"
 #include "core/text.h"
 #include "lab/run/worker.h"
@@ -61,6 +62,7 @@ int run(int argc, char** argv) {
   app.footer("Start with:  gauntlet list   then   gauntlet run --suite quick");
   add_lab_commands(app, context);
   add_engine_commands(app, context);
+  if (const auto printed = print_command_page(app, context.arguments)) return *printed;
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

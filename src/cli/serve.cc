@@ -9,11 +9,13 @@
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/file_limit.h"
+#include "cli/serve_config.h"
+#include "cli/serve_doctor.h"
 #include "core/files.h"
-#include "server/api.h"
 #include "server/engine_loop.h"
-#include "server/grammar_constraints.h"
-#include "server/http_server.h"
+#include "server/http/http_server.h"
+#include "server/openai/api.h"
+#include "server/structured/grammar_constraints.h"
 #include "server/synthetic_tokenizer.h"
 
 namespace gauntlet::cli {
@@ -29,49 +31,9 @@ struct ServeOptions {
   std::string served_name;
   engine::SchedulerConfig scheduler{.max_running = 64, .max_queue = 4096};
   std::int64_t kv_tokens = 0;
+  std::string config;  // file
   bool print_config = false;
 };
-
-json config_json(const ServeOptions& options) {
-  const server::HttpLimits& limits = options.http.limits;
-  const engine::SchedulerConfig& scheduler = options.scheduler;
-  const auto on_off = [](bool on) { return on ? "on" : "off"; };
-  return {
-      {"model", options.engine.model.value_or("gauntlet-tiny")},
-      {"served_model_name", options.served_name},
-      {"tokenizer", options.tokenizer},
-      {"host", options.http.host},
-      {"port", options.http.port},
-      {"http_threads", options.http.threads},
-      {"api_key", options.api_key.empty() ? "none" : "set"},
-      {"tls_cert", options.http.tls_certificate},
-      {"tls_key", options.http.tls_key},
-      {"max_batch_tokens", options.engine.chunk ? json(*options.engine.chunk) : json()},
-      {"max_sequences", scheduler.max_running},
-      {"max_queue", scheduler.max_queue},
-      {"max_wait_s", scheduler.max_wait_s},
-      {"kv_tokens", options.kv_tokens},
-      {"batching", scheduler.batching == engine::Batching::continuous ? "continuous" : "static"},
-      {"static_batch", scheduler.fixed_batch},
-      {"static_slots", scheduler.fixed_slots == engine::FixedSlots::kept ? "kept" : "freed"},
-      {"chunked_prefill", on_off(scheduler.chunking == engine::Chunking::on)},
-      {"prefix_cache", on_off(scheduler.prefix_caching == engine::PrefixCaching::on &&
-                              options.engine.options.cuda.kv_layout == engine::KvLayout::paged)},
-      {"stream_interval_s", options.http.stream_interval_s},
-      {"activations", engine::name_of(options.engine.options.activations)},
-      {"kv_dtype",
-       options.engine.options.kv ? engine::name_of(*options.engine.options.kv) : "auto"},
-      {"max_header_bytes", limits.header_bytes},
-      {"max_body_bytes", limits.body_bytes},
-      {"max_connections", limits.connections},
-      {"max_all_bodies_bytes", limits.all_bodies_bytes},
-      {"header_timeout_s", limits.header_s},
-      {"body_timeout_s", limits.body_s},
-      {"write_timeout_s", limits.write_s},
-      {"first_byte_timeout_s", limits.first_byte_s},
-      {"idle_timeout_s", limits.idle_s},
-      {"drain_timeout_s", limits.drain_s}};
-}
 
 Expected<model::Tokenizer> tokenizer_for(const ServeOptions& options, OpenModel& model) {
   if (!options.tokenizer.empty()) {
@@ -98,10 +60,6 @@ int report_end(const engine::Service& service) {
 }
 
 int serve(ServeOptions options) {
-  if (options.print_config) {
-    fmt::print("{}\n", config_json(options).dump(2));
-    return 0;
-  }
   auto model = open_model(options.engine);
   if (!model) return report_error(model.error());
   const auto tokenizer = tokenizer_for(options, *model);
@@ -147,7 +105,7 @@ void add_server_options(CLI::App& command, ServeOptions& options) {
   const auto add = [&](const std::string& name, auto& value, const std::string& help,
                        const char* text) {
     std::string variable = "GAUNTLET_";
-    for (const char c : name.substr(2)) {
+    for (const char c : name.substr(2, name.find(',') - 2)) {
       variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     }
     return command.add_option(name, value, help)
@@ -167,7 +125,16 @@ void add_server_options(CLI::App& command, ServeOptions& options) {
   add("--api-key", options.api_key, "that clients must send (better by environment)", "KEY");
   add("--tls-cert", options.http.tls_certificate, "certificate chain, PEM", "FILE");
   add("--tls-key", options.http.tls_key, "its key, PEM", "FILE");
-  add("--max-batch-tokens", options.engine.chunk, "tokens of one step, as --chunk", "N")
+  add("--allowed-hosts", options.http.allowed_hosts,
+      "that requests may be for, '*': any (default: on a loopback address its names, else any)",
+      "NAME,...")
+      ->delimiter(',');
+  add("--allowed-origins", options.http.allowed_origins,
+      "of web pages that may read answers, as in https://chat.example, '*': any (default: none)",
+      "ORIGIN,...")
+      ->delimiter(',');
+  add("--max-batch-tokens,--chunk", options.engine.chunk,
+      "tokens of one step (default: 512 on CPUs, 8192 on a GPU)", "N")
       ->check(CLI::Range(1, 16384));
   add("--max-sequences", scheduler.max_running, "that run at once", "N")->check(counts);
   add("--max-queue", scheduler.max_queue, "that wait, before 429", "N")->check(counts);
@@ -191,37 +158,78 @@ void add_server_options(CLI::App& command, ServeOptions& options) {
   add("--drain-timeout", limits.drain_s, "for running requests after SIGTERM", "SECONDS");
 }
 
+/// Everything a configuration file can hold.
+void add_all_options(CLI::App& command, ServeOptions& options) {
+  add_model_options(command, options.engine);
+  add_engine_options(command, options.engine);
+  // A server calls it --max-batch-tokens, too.
+  command.remove_option(command.get_option("--chunk"));
+  add_server_options(command, options);
+  engine::SchedulerConfig& scheduler = options.scheduler;
+  add_choice<engine::Batching>(
+      command, "--batching", scheduler.batching,
+      {{"continuous", engine::Batching::continuous}, {"static", engine::Batching::fixed}},
+      "requests join at every step, or only when a batch is done (default: continuous)");
+  add_choice<engine::FixedSlots>(
+      command, "--static-slots", scheduler.fixed_slots,
+      {{"freed", engine::FixedSlots::freed}, {"kept", engine::FixedSlots::kept}},
+      "of answers that end before their static batch: computed no more, or on to its end, as in "
+      "batches of a fixed shape (default: freed)");
+  add_choice<engine::Chunking>(command, "--chunked-prefill", scheduler.chunking,
+                               {{"on", engine::Chunking::on}, {"off", engine::Chunking::off}},
+                               "prompts share steps with decoding (default: on)");
+  add_choice<engine::PrefixCaching>(
+      command, "--prefix-cache", scheduler.prefix_caching,
+      {{"on", engine::PrefixCaching::on}, {"off", engine::PrefixCaching::off}},
+      "prompts that begin alike share pages (default: on)");
+  add_activations(command, options.engine, engine::Activations::automatic);
+}
+
+int serve_or_print(CLI::App& command, const ServeOptions& options) {
+  if (!options.config.empty()) {
+    const auto applied = apply_config(command, options.config);
+    if (!applied) return report_error(applied.error());
+  }
+  if (!options.print_config) return serve(options);
+  fmt::print("{}", config_text(command));
+  return 0;
+}
+
 }  // namespace
+
+Expected<ServePlan> plan_serving(const std::string& config) {
+  ServeOptions options;
+  CLI::App command("", "serve");
+  add_all_options(command, options);
+  add_config_options(command, options.config, options.print_config);
+  try {
+    command.parse(std::vector<std::string>{});
+  } catch (const CLI::ParseError& error) {
+    return wrong_use(std::string("the environment: ") + error.what());
+  }
+  if (!config.empty()) options.config = config;
+  if (!options.config.empty()) {
+    const auto applied = apply_config(command, options.config);
+    if (!applied) return applied.error();
+  }
+  return ServePlan{.http = options.http,
+                   .api_key = options.api_key,
+                   .engine = options.engine,
+                   .tokenizer = options.tokenizer,
+                   .max_sequences = options.scheduler.max_running,
+                   .kv_tokens = options.kv_tokens};
+}
 
 void add_serve(CLI::App& app, Context& context) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "serve a model by OpenAI's HTTP API");
-  add_model_options(*command, options->engine);
-  add_server_options(*command, *options);
-  engine::SchedulerConfig& scheduler = options->scheduler;
-  add_choice<engine::Batching>(
-      *command, "--batching", scheduler.batching,
-      {{"continuous", engine::Batching::continuous}, {"static", engine::Batching::fixed}},
-      "requests join at every step, or only when a batch is done (default: continuous)");
-  add_choice<engine::FixedSlots>(
-      *command, "--static-slots", scheduler.fixed_slots,
-      {{"freed", engine::FixedSlots::freed}, {"kept", engine::FixedSlots::kept}},
-      "of answers that end before their static batch: computed no more, or on to its end, as in "
-      "batches of a fixed shape (default: freed)");
-  add_choice<engine::Chunking>(*command, "--chunked-prefill", scheduler.chunking,
-                               {{"on", engine::Chunking::on}, {"off", engine::Chunking::off}},
-                               "prompts share steps with decoding (default: on)");
-  add_choice<engine::PrefixCaching>(
-      *command, "--prefix-cache", scheduler.prefix_caching,
-      {{"on", engine::PrefixCaching::on}, {"off", engine::PrefixCaching::off}},
-      "prompts that begin alike share pages (default: on)");
-  add_activations(*command, options->engine, engine::Activations::automatic);
-  add_engine_options(*command, options->engine);
-  command->add_flag("--print-config", options->print_config, "show what holds, and end");
+  add_all_options(*command, *options);
+  add_config_options(*command, options->config, options->print_config);
   command->footer(
       "Example:  gauntlet serve --port 8000\nEach option with a value of its own can "
-      "come from the environment, as in GAUNTLET_PORT.");
-  command->callback([options, &context] { context.exit_code = serve(*options); });
+      "come from the environment, as in GAUNTLET_PORT, and each from a --config file.");
+  command->callback(
+      [options, command, &context] { context.exit_code = serve_or_print(*command, *options); });
 }
 
 }  // namespace gauntlet::cli

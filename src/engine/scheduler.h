@@ -1,14 +1,18 @@
 // Which tokens of which requests make up the next step: a budget of tokens shared between decoding
-// and prompts, requests admitted as pages allow, and the last in rank put back when they run out.
-// Pure logic over the KV pool; the caller has the clock and runs the steps.
+// and prompts, requests admitted as pages allow and as is fair between callers, and the last of
+// whoever has most put back when they run out. Pure logic over the KV pool; the caller has the
+// clock and runs the steps.
 #pragma once
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/fair_shares.h"
 #include "engine/prefix_cache.h"
 
 namespace gauntlet::engine {
@@ -49,6 +53,10 @@ struct Arrival {
   std::vector<std::int32_t> prompt;
   int priority = 0;      // higher goes first
   RequestId leader = 0;  // waits until that one's prompt is computed, to share its pages; 0: nobody
+  /// Tokens that it may make. Known, a step can be planned for a token that is not there yet; 0: no
+  /// step is.
+  std::int64_t max_tokens = 0;
+  Caller caller = {};  // its call: the request itself where it is 0
 };
 
 /// A request's tokens [begin, begin + count) go into the step; their pages are reserved.
@@ -57,13 +65,17 @@ struct Work {
   SequenceId sequence = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
-  bool is_last = false;  // the token after these is not known yet
+  bool is_last = false;       // the token after these is not known yet
   bool is_kept_slot = false;  // its request is done, and nobody reads what comes out
+  /// Its one token is what this item of the plan before samples; none: all are known.
+  std::optional<std::size_t> late_item = {};
 };
 
 struct StepPlan {
   std::vector<Work> work;          // in rank order
   std::vector<RequestId> expired;  // waited too long, and are gone
+  /// Somebody has to give up its place or pages, which nobody does while steps are under way.
+  bool wants_rest = false;
 };
 
 struct SchedulerStats {
@@ -84,17 +96,23 @@ class Scheduler {
   std::int64_t capacity() const;
   /// False when the queue is full. The prompt has at least one token and fits capacity().
   [[nodiscard]] bool add(Arrival arrival, double now_s);
-  /// Ends a request; its pages go back now. Not between plan() and complete().
+  /// Ends a request; its pages go back now, or when the steps that it is in are complete.
   void remove(RequestId id);
   /// The same for one whose last token was just computed, but a fixed batch may keep its slot,
   /// under the same id, until its other requests are done.
   void finish(RequestId id);
 
+  /// The next step. Plans that are not complete are under way; of requests whose next token they
+  /// make, the one after it can be planned already.
   StepPlan plan(double now_s);
-  /// After the step: its positions are committed, or it failed and they are not.
+  /// After the step: its positions are committed, or it failed and they are not. In the order of
+  /// plans; when one failed, those after it did, too.
   void complete(const StepPlan& plan);
   /// The token after all others of a request, which runs.
   void append(RequestId id, std::int32_t token);
+  std::int64_t num_under_way() const { return num_under_way_; }
+  /// Requests that run and whose next step can be planned before their token is known.
+  bool all_run_ahead() const;
 
   /// The prompt and what was appended.
   std::span<const std::int32_t> tokens(RequestId id) const;
@@ -105,6 +123,8 @@ class Scheduler {
   std::int64_t num_waiting() const { return std::ssize(waiting_); }
   /// Of those waiting, the ones that never ran: what max_queue limits.
   std::int64_t num_queued() const { return num_queued_; }
+  /// The same, apart; without accounts that have none.
+  const std::map<std::int32_t, std::int64_t>& queued_by_account() const { return queued_; }
   const SchedulerStats& stats() const { return stats_; }
   /// Pages of full layers that sequences use, in [0, 1].
   double kv_usage() const;
@@ -116,11 +136,18 @@ class Scheduler {
   struct Request {
     RequestId id = 0;
     RequestId leader = 0;
+    Caller caller;
     double arrival_s = 0;
     double rank = 0;  // lower goes first; ids break ties
     std::vector<std::int32_t> tokens;
     std::int64_t prompt_tokens = 0;
-    std::int64_t computed = 0;  // positions committed
+    std::int64_t computed = 0;     // positions committed
+    std::int64_t scheduled = 0;    // those, and the ones of steps under way
+    std::int64_t most_tokens = 0;  // prompt and output; 0: nothing is planned ahead
+    int under_way = 0;             // steps it is in
+    std::size_t last_item = 0;     // its place in the step planned last, if it is in that
+    bool makes_token = false;      // there
+    bool is_gone = false;          // removed, while steps it is in are under way
     std::int64_t reused = 0;
     std::int64_t last_step = 0;
     SequenceId sequence = 0;  // 0: waiting
@@ -128,7 +155,7 @@ class Scheduler {
     bool prompt_done = false;
     bool is_kept_slot = false;
 
-    std::int64_t left() const { return std::ssize(tokens) - computed; }
+    std::int64_t left() const { return std::ssize(tokens) - scheduled; }
   };
   struct ByRank {
     bool operator()(const Request* a, const Request* b) const {
@@ -142,16 +169,31 @@ class Scheduler {
   };
 
   std::vector<RequestId> expire(double now_s);
-  void admit();
+  void admit(StepPlan& plan);
   /// `spare` pages may go to newcomers; this one takes its part.
   bool admit(Request& request, std::int64_t& spare);
+  /// Whose turn it is: of those that hold least, the first in rank. None: nobody can run.
+  Request* next_waiting() const;
+  /// A request that runs and whose place `newcomer` may take; none where that would not be fair.
+  Request* place_for(const Request& newcomer) const;
+  /// The last in rank of whoever holds most, among those that have no part in this step yet.
+  Request& most_served() const;
+  void enqueue(const Request& request);
+  void dequeue(const Request& request);
+  void start(Request& request, SequenceId sequence, std::int64_t computed);
+  /// Out of those that run; its pages go back.
+  void stop(Request& request);
   std::int64_t spare_pages() const;
   bool waits_for_leader(const Request& request) const;
+  /// One token of it can go into the next step: a known one, or the one that the step before makes.
+  bool decodes(const Request& request) const { return request.left() == 1 || is_late(request); }
+  bool is_late(const Request& request) const;
   std::vector<Share> share_budget() const;
   void share_to_prompts(std::vector<Share>& shares, std::int64_t& budget) const;
   bool make_room(const Request& request, std::int64_t count);
-  /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted.
-  std::int64_t reserve(Request& request, std::int64_t count);
+  /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted,
+  /// or would have to be while steps are under way.
+  std::int64_t reserve(Request& request, std::int64_t count, StepPlan& plan);
   void preempt(Request& request);
   /// Gives a kept slot its next token, or gives it up where it cannot grow.
   void extend_slot(Request& request);
@@ -165,8 +207,11 @@ class Scheduler {
   std::unordered_map<RequestId, Request> requests_;
   Ranked waiting_;
   Ranked running_;
+  FairShares shares_;  // of running_
   std::int64_t num_queued_ = 0;
+  std::map<std::int32_t, std::int64_t> queued_;  // by account
   std::int64_t step_ = 0;
+  std::int64_t num_under_way_ = 0;  // plans
   SchedulerStats stats_;
 };
 

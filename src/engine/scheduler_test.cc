@@ -29,11 +29,22 @@ class Machine {
   explicit Machine(const SchedulerConfig& config, const KvPoolConfig& pool_config = kPool)
       : pool(pool_config), scheduler(pool, config), config_(config) {}
 
-  bool add(RequestId id, Ids prompt, std::int64_t output, int priority = 0, RequestId leader = 0) {
+  bool add(RequestId id, Ids prompt, std::int64_t output, int priority = 0, RequestId leader = 0,
+           Caller caller = {}) {
     const auto length = std::ssize(prompt);
-    if (!scheduler.add({id, std::move(prompt), priority, leader}, now_s)) return false;
+    if (!scheduler.add({.id = id,
+                        .prompt = std::move(prompt),
+                        .priority = priority,
+                        .leader = leader,
+                        .caller = caller},
+                       now_s)) {
+      return false;
+    }
     outputs_[id] = {length, length + output};
     return true;
+  }
+  bool add_for(Caller caller, RequestId id, std::int64_t prompt, std::int64_t output) {
+    return add(id, prompt_of(prompt), output, 0, 0, caller);
   }
   void cancel(RequestId id) {
     scheduler.remove(id);
@@ -264,6 +275,92 @@ TEST(Scheduler, followers_wait_for_their_leader_and_share_its_prompt) {
   machine.drain();
 }
 
+/// Places of each account, by how ids were given: account * 1000 and up.
+std::map<RequestId, std::int64_t> places(const StepPlan& plan) {
+  std::map<RequestId, std::int64_t> held;
+  for (const Work& work : plan.work) ++held[work.id / 1000];
+  return held;
+}
+
+constexpr KvPoolConfig kWide{
+    .page_tokens = 4, .window = 10, .full_pages = 4000, .sliding_pages = 4000};
+
+TEST(Scheduler, a_call_of_many_choices_makes_room_for_another) {
+  Machine machine({.prefix_caching = PrefixCaching::off, .max_step_tokens = 64, .max_running = 8},
+                  kWide);
+  for (RequestId id = 1000; id < 1032; ++id) {
+    ASSERT_TRUE(machine.add_for({.call = 1}, id, 2, 200));
+  }
+  for (int i = 0; i < 5; ++i) machine.step();
+  EXPECT_EQ(machine.scheduler.num_running(), 8);
+  ASSERT_TRUE(machine.add_for({}, 2000, 3, 5));
+  EXPECT_EQ(counts(machine.step())[2000], 3) << "it waits for the other's choices";
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(counts(machine.step())[2000], 1) << "it was put back";
+  EXPECT_EQ(machine.finished, std::vector<RequestId>{2000});
+  EXPECT_EQ(machine.scheduler.stats().preemptions, 1);
+  machine.drain(20000);
+}
+
+TEST(Scheduler, a_call_of_many_choices_goes_on_under_a_stream_of_others) {
+  Machine machine({.prefix_caching = PrefixCaching::off, .max_step_tokens = 64, .max_running = 4},
+                  kWide);
+  for (RequestId id = 1000; id < 1016; ++id) {
+    ASSERT_TRUE(machine.add_for({.call = 1}, id, 2, 10));
+  }
+  RequestId next = 2000;
+  for (int i = 0; i < 400; ++i) {
+    ASSERT_TRUE(machine.add_for({}, next++, 2, 6));
+    const bool goes_on = machine.is_live(1015);
+    EXPECT_TRUE(places(machine.step()).contains(1) || !goes_on) << "it holds no place";
+  }
+  EXPECT_FALSE(machine.is_live(1015)) << "the call starves";
+}
+
+TEST(Scheduler, accounts_run_by_their_shares) {
+  Machine machine({.prefix_caching = PrefixCaching::off, .max_step_tokens = 64, .max_running = 16},
+                  kWide);
+  for (RequestId id = 1000; id < 1040; ++id)
+    ASSERT_TRUE(machine.add_for({.account = 1}, id, 2, 60));
+  for (int i = 0; i < 3; ++i) machine.step();
+  for (RequestId id = 3000; id < 3040; ++id) {
+    ASSERT_TRUE(machine.add_for({.account = 3, .share = 3}, id, 2, 60));
+  }
+  machine.step();
+  const auto held = places(machine.step());
+  EXPECT_EQ(held.at(1), 4);
+  EXPECT_EQ(held.at(3), 12);
+  machine.drain();
+}
+
+TEST(Scheduler, pages_are_shared_as_places_are) {
+  // Room for about four of these, all of it taken by one call.
+  Machine machine({.prefix_caching = PrefixCaching::off, .max_step_tokens = 64, .max_running = 16});
+  for (RequestId id = 1000; id < 1008; ++id) ASSERT_TRUE(machine.add_for({.call = 1}, id, 20, 40));
+  for (int i = 0; i < 20; ++i) machine.step();
+  ASSERT_TRUE(machine.add_for({}, 2000, 20, 40));
+  int waited = 0;
+  while (!counts(machine.step()).contains(2000)) ASSERT_LT(++waited, 3) << "it waits for pages";
+  int steps = 0;
+  while (machine.is_live(2000)) {
+    machine.step();
+    ASSERT_LT(++steps, 60) << "it was put back again and again";
+  }
+  machine.drain();
+}
+
+TEST(Scheduler, counts_the_queue_of_each_account) {
+  Machine machine({.max_running = 1});
+  ASSERT_TRUE(machine.add_for({.account = 1}, 1000, 2, 5));
+  machine.step();
+  ASSERT_TRUE(machine.add_for({.account = 1}, 1001, 2, 5));
+  ASSERT_TRUE(machine.add_for({.account = 2}, 2000, 2, 5));
+  ASSERT_TRUE(machine.add_for({.account = 2}, 2001, 2, 5));
+  EXPECT_EQ(machine.scheduler.queued_by_account(),
+            (std::map<std::int32_t, std::int64_t>{{1, 1}, {2, 2}}));
+  machine.drain();
+  EXPECT_TRUE(machine.scheduler.queued_by_account().empty());
+}
+
 TEST(Scheduler, cancelling_gives_the_pages_back_at_once) {
   Machine machine({.prefix_caching = PrefixCaching::off});
   ASSERT_TRUE(machine.add(1, prompt_of(100), 50));
@@ -299,8 +396,12 @@ TEST_P(RandomArrivals, are_all_served_in_order_and_leave_no_page) {
             std::min(capacity - length + 1, 1 + static_cast<std::int64_t>(random.next_below(60)));
         const RequestId leader = random.next_below(5) == 0 && next > 1 ? next - 1 : 0;
         const auto first = static_cast<std::int32_t>(random.next_below(3) * 1000);
+        const auto account = static_cast<std::int32_t>(random.next_below(3));
+        const Caller caller{.account = account,
+                            .share = 1.0 + account,
+                            .call = next - static_cast<RequestId>(random.next_below(3)) / 2};
         if (machine.add(next, prompt_of(length, first), output,
-                        static_cast<int>(random.next_below(4)), leader)) {
+                        static_cast<int>(random.next_below(4)), leader, caller)) {
           live.push_back(next);
         }
         ++next;

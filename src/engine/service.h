@@ -4,6 +4,7 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +21,8 @@ namespace gauntlet::engine {
 
 struct ServiceConfig {
   SchedulerConfig scheduler;
+  /// Of all accounts together: each may fill its part of the queue. 0: anyone may fill all of it.
+  double shares = 0;
   std::function<double()> now_s;  // none: the steady clock
 };
 
@@ -38,6 +41,9 @@ class Service {
  public:
   /// The executor outlives the service, which has it to itself.
   Service(Executor& executor, const ServiceConfig& config);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   /// From any thread. The error's kind is wrong_use when the request can never be served,
   /// environment when the queue is full now, and check_failed after fail().
@@ -50,11 +56,16 @@ class Service {
   /// them. From any thread.
   std::vector<std::int64_t> expert_tokens() const;
   std::int64_t num_experts() const { return executor_.config().num_experts; }
+  /// The tokens that end an output unless a request ignores them.
+  std::vector<std::int32_t> end_ids() const;
   /// Positions that one request can have at most, prompt and output together. From any thread.
   std::int64_t capacity() const;
+  /// Choices that can wait or run at most, of all requests together. From any thread.
+  std::int64_t max_queue() const { return scheduler_config_.max_queue; }
 
-  /// From the engine thread alone. False when there was nothing to do. Throws when the executor
-  /// fails whatever it is given: then nothing is left but fail().
+  /// From the engine thread alone: one step ends, and where the executor can, the next is under way
+  /// by then. False when there was nothing to do. Throws when the executor fails whatever it is
+  /// given: then nothing is left but fail().
   bool step();
   /// From the engine thread, and its last call: every request ends, and no other is taken.
   void fail(const std::string& why);
@@ -83,12 +94,29 @@ class Service {
     ItemResult result;
     std::string error;  // empty: there is a result
   };
+  struct Flight {
+    StepPlan plan;
+    Ticket ticket = 0;  // 0: not under way
+    std::string fault;  // why it is not, or what became of it
+  };
 
   std::vector<std::uint32_t> allowed(RequestId id) const;
+  /// Choices that a caller may have waiting.
+  std::int64_t queue_limit(const Caller& caller) const;
+  static bool runs_ahead(const Choice& choice);
   void take_inbox();
+  /// Plans a step and submits it; false when there is nothing to compute, or it cannot be
+  /// submitted.
+  bool start_step();
+  /// The results of the oldest step under way, or of its requests one by one where it failed.
+  std::vector<Outcome> finish_step(Flight& flight);
+  bool may_run_ahead() const;
+  void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
+  static void tell_prompt(const Choice& choice, std::int64_t done);
   BatchItem item_for(const Work& work) const;
-  std::vector<ItemResult> run(const std::vector<Work>& work);
+  std::vector<BatchItem> items_for(const std::vector<Work>& work) const;
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
+  std::vector<Outcome> run_halves(const std::vector<Work>& work, const std::string& fault);
   void check_executor();
   void deliver(RequestId id, ItemResult result);
   TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
@@ -101,9 +129,12 @@ class Service {
   Executor& executor_;
   const std::function<double()> now_s_;
   const SchedulerConfig scheduler_config_;
+  const double shares_;
   Scheduler scheduler_;
   // Of the engine thread:
   std::map<RequestId, Choice> choices_;
+  std::deque<Flight> flights_;  // the oldest first
+  bool wants_rest_ = false;     // the next step is planned when none is under way
   ServiceStats live_;
 
   mutable std::mutex mutex_;  // of all below
@@ -113,7 +144,8 @@ class Service {
   bool woken_ = false;
   std::optional<std::string> failure_;
   RequestId next_id_ = 1;
-  std::int64_t num_queued_ = 0;  // in the scheduler, as far as known
+  std::int64_t num_queued_ = 0;                             // in the scheduler, as far as known
+  std::map<std::int32_t, std::int64_t> queued_by_account_;  // likewise, and of those that arrived
   ServiceStats stats_;
   std::vector<std::int64_t> expert_tokens_;
 };

@@ -5,13 +5,26 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/adjustments.h"
-#include "engine/generator.h"
+#include "engine/fair_shares.h"
 #include "engine/sampler.h"
 
 namespace gauntlet::engine {
+
+enum class EndOfSequence { ends, ignored };
+
+enum class FinishReason {
+  eos,        // the model ended the sequence
+  stop,       // a stop string came up
+  length,     // max_tokens, or the model's last position
+  cancelled,  // the caller's wish
+  expired,    // it waited too long for its turn
+  failed,     // what only this request met: no token to choose, a fault in its own callback
+};
+std::string_view name_of(FinishReason reason);
 
 struct ServiceRequest {
   std::vector<std::int32_t> prompt;
@@ -23,6 +36,7 @@ struct ServiceRequest {
   int num_choices = 1;  // the first draws with the seed, each other with one made of it
   std::optional<int> top_log_probs;  // none: no log-probabilities at all
   int priority = 0;
+  Caller caller = {};  // its call: that of another request, or 0 for one of its own
   /// The tokens that may follow what a choice has made so far: a bit per id, or nothing where all
   /// may. A function of its arguments alone; none: all tokens, always.
   std::function<std::vector<std::uint32_t>(std::span<const std::int32_t> output)> allowed;
@@ -61,6 +75,7 @@ enum class Verdict { go_on, stop };
 /// Called by the engine thread, so they are quick. A stop string is the caller's to find: its
 /// verdict ends the choice with FinishReason::stop.
 struct RequestEvents {
+  std::function<void(std::int64_t done)> on_prompt;  // tokens of it, after each step, by any choice
   std::function<Verdict(const TokenEvent&)> on_token;
   std::function<void(const FinishEvent&)> on_finish;  // once per choice, its last event
 };

@@ -25,6 +25,7 @@ std::size_t TextStream::held_bytes() const {
 
 std::string TextStream::take(std::string_view text) {
   held_ += text;
+  taken_bytes_ += text.size();
   std::size_t found = std::string::npos;
   for (const std::string& stop : stops_) found = std::min(found, held_.find(stop));
   if (found != std::string::npos) {

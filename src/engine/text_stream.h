@@ -21,6 +21,8 @@ class TextStream {
   std::string push_text(std::string_view text) { return stopped_ ? "" : take(text); }
   /// A stop string was found; the text ends before it, and nothing more is taken.
   bool stopped() const { return stopped_; }
+  /// Bytes of text so far, shown or held; what comes after a stop string is none.
+  std::size_t taken_bytes() const { return taken_bytes_; }
   /// What is still held when no token follows.
   std::string finish();
 
@@ -32,6 +34,7 @@ class TextStream {
   std::vector<std::string> stops_;
   model::Utf8Holder characters_;
   std::string held_;  // no stop string in it, but its end may begin one
+  std::size_t taken_bytes_ = 0;
   bool stopped_ = false;
 };
 

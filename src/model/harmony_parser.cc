@@ -10,6 +10,7 @@ namespace {
 /// A header longer than this, or with a line end, is no header: a model that does not write harmony
 /// would otherwise be silent until it stops.
 constexpr std::size_t kMaxTurnHeaderBytes = 512;
+constexpr std::string_view kConstrainText = "<|constrain|>";
 
 std::string lossy(std::string_view bytes) {
   Utf8Holder holder;
@@ -38,6 +39,21 @@ void take_author(const std::string& word, MessageHeader& header) {
   }
 }
 
+/// Whether what follows a known role may yet become a header: `to=` comes next, after the role
+/// where it is said again. Anything else is text of a model that wrote none.
+bool may_be_header(std::string text, Role role) {
+  const auto goes_on = [&](std::string_view word, std::string_view with) {
+    return text.empty() ? with.starts_with(word) || word.starts_with(with) : word.starts_with(with);
+  };
+  std::string word = take_word(text);
+  if (goes_on(word, "to=")) return true;
+  const std::string_view name = name_of(role);
+  if (text.empty()) return name.starts_with(word) || word.starts_with(std::string(name) + ":");
+  if (word != name && !word.starts_with(std::string(name) + ":")) return false;
+  word = take_word(text);
+  return goes_on(word, "to=");
+}
+
 std::string without_prefix(const std::string& text, std::string_view prefix) {
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
@@ -46,7 +62,7 @@ std::string without_prefix(const std::string& text, std::string_view prefix) {
 bool read_rest(std::vector<std::string> words, const std::optional<std::string>& constraint,
                MessageHeader& header) {
   if (constraint) {
-    header.content_type = "<|constrain|>" + *constraint;
+    header.content_type = std::string(kConstrainText) + *constraint;
   } else if (words.size() > 1 && !words.back().starts_with("to=")) {
     header.content_type = words.back();
     words.pop_back();
@@ -65,10 +81,15 @@ HarmonyParser::HarmonyParser(const Harmony& harmony, std::optional<Role> role)
 
 std::string HarmonyParser::push(std::int32_t id) {
   const Tokenizer& tokenizer = harmony_->tokenizer();
+  placed_.clear();
+  ++num_pushed_;
   return tokenizer.is_special(id) ? push_special(id) : push_text(tokenizer.token_bytes(id));
 }
 
-std::string HarmonyParser::finish() { return close(MessageEnd::cut); }
+std::string HarmonyParser::finish() {
+  placed_.clear();
+  return close(MessageEnd::cut);
+}
 
 std::string HarmonyParser::push_special(std::int32_t id) {
   const Harmony::Specials& specials = harmony_->specials();
@@ -100,6 +121,7 @@ std::string HarmonyParser::push_header_special(std::int32_t id) {
     header_.channel.emplace();
   } else if (id == specials.constrain && !header_.constraint) {
     header_.constraint.emplace();
+    header_.tokens.push_back({num_pushed_ - 1, HeaderPart::constraint, kConstrainText.size()});
   } else {
     header_.odd = true;
   }
@@ -107,23 +129,31 @@ std::string HarmonyParser::push_header_special(std::int32_t id) {
 }
 
 std::string HarmonyParser::push_text(std::string_view bytes) {
-  switch (state_) {
-    case State::header: {
-      std::string& part = header_.constraint ? *header_.constraint
-                          : header_.channel  ? *header_.channel
-                                             : header_.author;
-      part += bytes;
-      header_.text += bytes;
-      const bool endless = header_.text.size() > kMaxTurnHeaderBytes;
-      return endless || bytes.find('\n') != std::string_view::npos ? give_up_header() : "";
-    }
-    case State::between:
-      if (bytes.empty()) return "";
-      open_without_header();
-      [[fallthrough]];
-    case State::content:
-      break;
-  }
+  if (state_ == State::header) return push_header_text(bytes);
+  if (bytes.empty()) return "";
+  if (state_ == State::between) open_without_header();
+  placed_.push_back({.token = num_pushed_ - 1, .bytes = bytes.size()});
+  return add_content(bytes);
+}
+
+std::string HarmonyParser::push_header_text(std::string_view bytes) {
+  const HeaderPart where = header_.constraint ? HeaderPart::constraint
+                           : header_.channel  ? HeaderPart::channel
+                                              : HeaderPart::author;
+  std::string& part = header_.constraint ? *header_.constraint
+                      : header_.channel  ? *header_.channel
+                                         : header_.author;
+  part += bytes;
+  header_.text += bytes;
+  header_.tokens.push_back({num_pushed_ - 1, where, bytes.size()});
+  const bool is_endless = header_.text.size() > kMaxTurnHeaderBytes;
+  const bool is_text =
+      where == HeaderPart::author && header_.role && !may_be_header(header_.author, *header_.role);
+  if (is_endless || is_text || bytes.find('\n') != std::string_view::npos) return give_up_header();
+  return "";
+}
+
+std::string HarmonyParser::add_content(std::string_view bytes) {
   std::string text = holder_.push(bytes);
   current().content += text;
   return text;
@@ -185,15 +215,29 @@ std::string HarmonyParser::give_up_header() {
       bytes = after;
     }
   }
+  const std::size_t skipped_author = header_.author.size() - bytes.size();
+  std::size_t skipped_channel = 0;
   if (header_.channel) {
     std::string behind = *header_.channel;
     message.header.channel = lossy(take_word(behind));
+    skipped_channel = header_.channel->size() - behind.size();
     bytes += behind;
   }
-  if (header_.constraint) bytes += "<|constrain|>" + *header_.constraint;
+  if (header_.constraint) bytes += std::string(kConstrainText) + *header_.constraint;
+  place_header(skipped_author, skipped_channel);
   messages_.push_back(std::move(message));
   state_ = State::content;
-  return push_text(bytes);
+  return add_content(bytes);
+}
+
+void HarmonyParser::place_header(std::size_t skipped_author, std::size_t skipped_channel) {
+  std::size_t skipped[] = {skipped_author, skipped_channel, 0};  // by part
+  for (const HeaderToken& one : header_.tokens) {
+    std::size_t& left = skipped[static_cast<std::size_t>(one.part)];
+    const std::size_t cut = std::min(left, one.bytes);
+    left -= cut;
+    if (cut < one.bytes) placed_.push_back({.token = one.token, .bytes = one.bytes - cut});
+  }
 }
 
 std::string HarmonyParser::close(MessageEnd end) {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "engine/service.h"
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 
 namespace gauntlet::server {
 

@@ -12,6 +12,8 @@ std::string_view chat_api_js();
 std::string_view chat_metrics_js();
 std::string_view chat_charts_js();
 std::string_view chat_turns_js();
+std::string_view chat_store_js();
+std::string_view chat_markdown_js();
 std::string_view report_base_js();
 std::string_view report_css();
 std::string_view uPlot_iife_min_js();
@@ -33,6 +35,8 @@ constexpr PageFile kFiles[] = {
     {"/chat_metrics.js", kScript, embedded::chat_metrics_js},
     {"/chat_charts.js", kScript, embedded::chat_charts_js},
     {"/chat_turns.js", kScript, embedded::chat_turns_js},
+    {"/chat_store.js", kScript, embedded::chat_store_js},
+    {"/chat_markdown.js", kScript, embedded::chat_markdown_js},
     {"/report_base.js", kScript, embedded::report_base_js},
     {"/uPlot.iife.min.js", kScript, embedded::uPlot_iife_min_js},
     {"/chat.css", kStyle, embedded::chat_css},

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string_view>
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 namespace gauntlet::server {
 

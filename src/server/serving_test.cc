@@ -4,20 +4,22 @@
 
 #include <chrono>
 #include <mutex>
+#include <semaphore>
 #include <stdexcept>
 #include <thread>
 
 #include "engine/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
-#include "server/api.h"
 #include "server/engine_loop.h"
-#include "server/http_server.h"
-#include "server/test_client.h"
+#include "server/http/http_server.h"
+#include "server/http/test_client.h"
+#include "server/openai/api.h"
 
 namespace gauntlet::server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ServingTest : public ::testing::Test {
  protected:
@@ -48,11 +50,12 @@ class ServingTest : public ::testing::Test {
     return config;
   }
   static std::string post(const std::string& body) {
-    return "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
+    return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: "
+           "close\r\nContent-Length: " +
            std::to_string(body.size()) + "\r\n\r\n" + body;
   }
   static std::string get(const std::string& path) {
-    return "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   }
   std::string ask(const std::string& request) {
     Client client(server_->port());
@@ -104,6 +107,77 @@ TEST_F(ServingTest, frees_the_pages_of_a_client_that_left_within_one_step) {
     const std::lock_guard lock(mutex_);
     log_.clear();
   }
+}
+
+/// Endpoints with one more, which keeps the thread that reads and writes busy for a while.
+class Stalling final : public Handler {
+ public:
+  explicit Stalling(Api& api) : api_(api) {}
+  std::shared_ptr<Reply> handle(const HttpRequest& request) override {
+    if (request.target != "/stall") return api_.handle(request);
+    has_begun.release();
+    let_go.acquire();
+    return make_reply({}, "stalled");
+  }
+  std::binary_semaphore has_begun{0};
+  std::binary_semaphore let_go{0};
+
+ private:
+  Api& api_;
+};
+
+TEST_F(ServingTest, blames_no_reader_for_a_time_in_which_its_own_thread_was_busy) {
+  Api tight({.model = {.name = "tiny", .vocab = config().vocab}, .max_pending = 4}, service_,
+            engine::tiny_tokenizer(), metrics_);
+  Stalling stalling(tight);
+  const auto server = std::move(HttpServer::listen({.port = 0, .threads = 1}, stalling).value());
+  std::thread serves([&] { server->run(Signals::left_alone); });
+  {
+    Client reads(server->port());
+    reads.send(post(R"({"prompt": [1, 2, 3], "max_tokens": 500, "stream": true})"));
+    wait_until([&] { return service_.stats().num_waiting > 0; });
+    service_.step();
+    EXPECT_THAT(reads.read_until("data: "), HasSubstr("200 OK"));
+    Client stalls(server->port());
+    stalls.send(get("/stall"));
+    stalling.has_begun.acquire();
+    while (service_.step()) {  // far more than may wait for a slow reader
+    }
+    stalling.let_go.release();
+    const std::string rest = reads.read_all();
+    EXPECT_THAT(rest, Not(HasSubstr("too slow")));
+    EXPECT_THAT(rest, HasSubstr("[DONE]"));
+  }
+  server->stop();
+  serves.join();
+}
+
+TEST_F(ServingTest, ends_a_reader_whose_socket_stays_full) {
+  Api tight({.model = {.name = "tiny", .vocab = config().vocab}, .max_pending = 4}, service_,
+            engine::tiny_tokenizer(), metrics_);
+  const auto server =
+      std::move(HttpServer::listen({.port = 0, .stream_interval_s = 0}, tight).value());
+  std::thread serves([&] { server->run(Signals::left_alone); });
+  {
+    Client sleeps(server->port());
+    const int few = 2048;
+    setsockopt(sleeps.handle(), SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
+    // Many choices with long words about each: more than the sockets' buffers hold.
+    sleeps.send(post(R"({"prompt": [1, 2, 3], "max_tokens": 1900, "n": 64, "logprobs": 20,
+                         "stream": true})"));
+    wait_until([&] { return service_.stats().num_waiting > 0; });
+    int num_steps = 0;
+    while (service_.step()) {
+      ++num_steps;
+      // So that what fills is the socket, not the queue of a server that has no time.
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_LT(num_steps, 1900) << "its request ended early";
+  }
+  EXPECT_EQ(service_.stats().num_running, 0);
+  EXPECT_EQ(service_.check_integrity(), "");
+  server->stop();
+  serves.join();
 }
 
 TEST_F(ServingTest, says_that_its_engine_failed_instead_of_hanging) {

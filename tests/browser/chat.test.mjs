@@ -1,5 +1,5 @@
-// Does the server's page work in a real browser: a chat that streams and stops, charts that draw, a key that is asked
-// for, and nothing that a model says taken for markup?
+// Does the server's page work in a real browser: a chat that streams, stops and is kept, charts that draw, a key that is
+// asked for, and nothing that a model says taken for markup but Markdown?
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import {createInterface} from "node:readline";
@@ -102,7 +102,7 @@ test("answer streams in, and tells how fast it came", () =>
       await answer(page).locator("footer").innerText(),
       /^\d+ tokens in .+s · [\d,.]+ tok\/s · first after/,
     );
-    assert.equal(await page.locator(".turn.user").innerText(), "Once upon a time");
+    assert.equal(await page.locator(".turn.user .text").innerText(), "Once upon a time");
     assert.equal(await page.locator(".fault").count(), 0);
     await say(page, "Go on");
     await page.waitForFunction(() => document.querySelectorAll(".turn.assistant:not(.busy)").length === 2);
@@ -242,12 +242,200 @@ test("hostile words are inert text", () =>
       assert.equal(await page.evaluate(() => window.hacked), undefined);
       assert.equal(await page.locator("img, .text b, [onclick]").count(), 0);
       assert.equal(await page.locator("script").count(), scripts);
-      assert.equal(await page.locator(".turn.user").innerText(), HOSTILE);
+      assert.equal(await page.locator(".turn.user .text").innerText(), HOSTILE);
       assert.equal(await page.locator(".thinking .text").textContent(), HOSTILE);
       assert.ok((await page.locator(".answer").textContent()).startsWith(HOSTILE));
       assert.equal(await page.locator("#model").textContent(), HOSTILE);
     },
   ));
+
+test("Markdown becomes elements, and code can be copied", () =>
+  withPage(
+    {
+      permissions: ["clipboard-read", "clipboard-write"],
+      prepare: answering({
+        content: [
+          "# Title\nSome **bold**, *soft* and `let x = 1;` words,\nwith [a link](https://example.org/a) and",
+          " [no link](javascript:alert(1)). 2 * 3 * 4\n\n- one\n- **two**\n\n3. three\n4. four\n\n> said\n\n---\n",
+          "```js\nconst a = `<b>${1}</b>`;\n\n# no title\n```\nend\n```\nopen",
+        ].join(""),
+      }),
+    },
+    async (page) => {
+      await say(page, "Write");
+      await done(page);
+      const text = (selector) => page.locator(`.answer ${selector}`).allTextContents();
+      assert.deepEqual(await text("h3"), ["Title"]);
+      assert.deepEqual(await text("strong"), ["bold", "two"]);
+      assert.deepEqual(await text("em"), ["soft"]);
+      assert.deepEqual(await text("p code"), ["let x = 1;"]);
+      assert.deepEqual(await text("li"), ["one", "two", "three", "four"]);
+      assert.equal(await page.locator(".answer ol").getAttribute("start"), "3");
+      assert.deepEqual(await text("blockquote"), ["said"]);
+      assert.equal(await page.locator(".answer hr").count(), 1);
+      assert.deepEqual(await text("pre"), ["const a = `<b>${1}</b>`;\n\n# no title\n", "open\n"]);
+      assert.deepEqual(
+        await page.locator(".answer a").evaluateAll((links) => links.map((link) => [link.href, link.rel])),
+        [["https://example.org/a", "noopener noreferrer"]],
+      );
+      assert.match((await text("p"))[0], /\[no link\]\(javascript:alert\(1\)\)\. 2 \* 3 \* 4$/);
+      await page.locator("text=Copy code").first().click();
+      await page.waitForSelector("text=Copied");
+      assert.equal(
+        await page.evaluate(() => navigator.clipboard.readText()),
+        "const a = `<b>${1}</b>`;\n\n# no title\n",
+      );
+    },
+  ));
+
+test("conversations survive a reload, can be opened again, and cleared", () =>
+  withPage({prepare: answering({reasoning_content: "Well."}, {content: "An **answer**."})}, async (page) => {
+    const bodies = [];
+    page.on("request", (request) => {
+      if (request.url().endsWith("/v1/chat/completions")) bodies.push(request.postDataJSON());
+    });
+    await say(page, "First question");
+    await done(page);
+    await page.reload();
+    assert.equal(await page.locator(".turn.user .text").textContent(), "First question");
+    assert.equal(await page.locator(".answer strong").textContent(), "answer");
+    assert.equal(await page.locator(".thinking .text").textContent(), "Well.");
+    await say(page, "Second question");
+    await page.waitForFunction(() => document.querySelectorAll(".turn.assistant:not(.busy)").length === 2);
+    assert.deepEqual(
+      bodies.at(-1).messages.map(({content}) => content),
+      ["First question", "An **answer**.", "Second question"],
+    );
+    await page.click("#new-chat");
+    await say(page, "Of something else");
+    await done(page);
+    await page.click("#show-chats");
+    assert.deepEqual(await page.locator("#chats-list .title").allTextContents(), [
+      "Of something else",
+      "First question",
+    ]);
+    await page.click("#chats-list >> text=First question");
+    assert.equal(await page.locator(".turn").count(), 4);
+    await page.click("#show-chats");
+    await page.click("#clear-chats");
+    await page.click("#chats-dialog >> text=Close");
+    assert.equal(await page.locator(".turn").count(), 0);
+    await page.reload();
+    assert.equal(await page.locator(".turn").count(), 0);
+    assert.ok(await page.isVisible(".welcome"));
+  }));
+
+test("what is kept has bounds, and a store that holds nonsense is no fault", () =>
+  withPage({prepare: answering({content: "x".repeat(60000)})}, async (page) => {
+    for (let i = 0; i < 12; ++i) {
+      await page.click("#new-chat");
+      await say(page, `Question ${i}`);
+      await done(page);
+    }
+    const kept = await page.evaluate(() => localStorage.getItem("gauntlet-chats"));
+    assert.ok(kept.length <= 500000, `${kept.length} characters`);
+    const {chats} = JSON.parse(kept);
+    assert.ok(chats.length >= 5 && chats.length < 12, `${chats.length} conversations`);
+    assert.equal(chats[0].messages[0].content, "Question 11");
+    for (const nonsense of ["{", "[]", '{"chats":[null,{"id":1},{"id":"a","messages":[{"role":"user"}]}]}']) {
+      await page.evaluate((text) => localStorage.setItem("gauntlet-chats", text), nonsense);
+      await page.reload();
+      await page.waitForSelector(".welcome");
+    }
+  }));
+
+test("message that failed can be edited, tried again and deleted", () =>
+  withPage(
+    {
+      known: /400|Failed to load resource/,
+      prepare: (page) =>
+        page.route("**/v1/chat/completions", (route) => {
+          const last = route.request().postDataJSON().messages.at(-1).content;
+          return last.length > 20
+            ? route.fulfill({status: 400, json: {error: {message: "The prompt is too long."}}})
+            : route.fulfill({
+                contentType: "text/event-stream",
+                body: `data: ${JSON.stringify({choices: [{index: 0, delta: {content: `You said ${last}`}}]})}\n\ndata: [DONE]\n\n`,
+              });
+        }),
+    },
+    async (page) => {
+      await say(page, "A message that is far too long");
+      await done(page);
+      assert.equal(await page.locator(".fault").innerText(), "The prompt is too long.");
+      await page.click("text=Again");
+      await done(page);
+      assert.equal(await page.locator(".fault").count(), 1);
+      await page.reload();
+      assert.equal(await page.locator(".fault").innerText(), "The prompt is too long.");
+      await page.click(".turn.user >> text=Edit");
+      await page.press(".turn.user textarea", "Escape");
+      assert.equal(await page.locator(".turn.user textarea").count(), 0);
+      await page.click(".turn.user >> text=Edit");
+      await page.fill(".turn.user textarea", "Short");
+      await page.click("text=Send again");
+      await page.waitForSelector("text=You said Short");
+      assert.equal(await page.locator(".fault").count(), 0);
+      assert.equal(await page.locator(".turn").count(), 2);
+      await say(page, "More");
+      await page.waitForSelector("text=You said More");
+      await page.locator(".turn.user >> text=Delete").first().click();
+      assert.deepEqual(await page.locator(".turn.user .text, .answer").allTextContents(), [
+        "More",
+        "You said More",
+      ]);
+      await page.click(".turn.user >> text=Delete");
+      assert.ok(await page.isVisible(".welcome"));
+    },
+  ));
+
+test("meter says how much of the context is used, before and after sending", () =>
+  withPage({prepare: answering({content: "Yes."})}, async (page) => {
+    await page.waitForFunction(() => document.getElementById("model").textContent === "gauntlet-tiny");
+    assert.ok(await page.isHidden("#meter"));
+    await page.fill("#prompt", "Once upon a time");
+    await page.waitForSelector("#meter:not([hidden])");
+    const draft = await page.locator("#meter-words").innerText();
+    assert.match(draft, /^\d+ of 4,096 tokens$/);
+    await page.press("#prompt", "Enter");
+    await done(page);
+    await page.waitForFunction((old) => document.getElementById("meter-words").textContent !== old, draft);
+    await page.fill("#prompt", "word ".repeat(5000));
+    await page.waitForSelector("#meter[data-level=over]");
+    assert.match(await page.locator("#meter-words").innerText(), /too long/);
+  }));
+
+test("gauntlet-tiny is said to be what it is, with prompts that suit it", () =>
+  withPage({}, async (page) => {
+    await page.waitForSelector("text=old English fiction");
+    assert.match(await page.locator(".welcome").innerText(), /follows no instructions/);
+    await setTokens(page, "8");
+    await page.locator(".ideas button").first().click();
+    await done(page);
+    assert.equal(await page.locator(".turn.user .text").innerText(), "Once upon a time");
+  }));
+
+test("model is named and every button is as large as a finger, at every width", async () => {
+  for (const width of [360, 390, 700, 1280]) {
+    await withPage({width, height: 800, prepare: answering({content: "```\ncode\n```"})}, async (page) => {
+      await page.waitForFunction(() => document.getElementById("model").textContent === "gauntlet-tiny");
+      await say(page, "Hello");
+      await done(page);
+      const {right, width: wide} = await page
+        .locator("#model")
+        .evaluate((node) => ({right: node.getBoundingClientRect().right, width: node.clientWidth}));
+      assert.ok(wide >= 80 && right <= width, `the name is ${wide} pixels wide at ${width}`);
+      const small = await page.locator("button:visible").evaluateAll((buttons) =>
+        buttons
+          .map((button) => [button.textContent || button.id, button.getBoundingClientRect()])
+          .filter(([, box]) => box.width < 44 || box.height < 44)
+          .map(([name, box]) => `${name}: ${box.width} x ${box.height}`),
+      );
+      assert.deepEqual(small, [], `at ${width}`);
+      assert.ok((await overflowOf(page)) <= 0, `sideways scroll at ${width}`);
+    });
+  }
+});
 
 test("errors of the server are shown as it words them", () =>
   withPage(

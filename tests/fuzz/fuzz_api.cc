@@ -11,7 +11,7 @@ namespace {
 using namespace gauntlet;
 
 void check_answer(int status, const std::string& body) {
-  if (body.starts_with("data: ")) {
+  if (body.starts_with("data: ") || body.starts_with("event: ")) {
     tests::demand(body.ends_with("\n\n"), "a stream ends within an event");
     return;
   }
@@ -25,9 +25,9 @@ void check_answer(int status, const std::string& body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static tests::Served served;
   constexpr const char* kTargets[] = {"/v1/completions", "/v1/chat/completions", "/tokenize",
-                                      "/detokenize"};
+                                      "/detokenize", "/v1/responses"};
   if (size == 0) return 0;
-  const char* target = kTargets[data[0] % std::size(kTargets)];
+  const char* target = kTargets[static_cast<std::uint8_t>(data[0] - '0') % std::size(kTargets)];
   const auto reply =
       served.handle({.id = "fuzz",
                      .method = "POST",

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/connection.h"
+#include "server/http/connection.h"
 #include "tests/fuzz/served.h"
 
 namespace {
@@ -43,7 +43,8 @@ std::string answer_to(server::Handler& handler, const std::uint8_t* data, std::s
       .limits = {.header_bytes = 4 << 10, .body_bytes = 16 << 10, .all_bodies_bytes = 64 << 10}};
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> next_request{0};
-  server::BodyBudget bodies(config.limits.all_bodies_bytes);
+  server::BodyBudget bodies({.bytes = config.limits.all_bodies_bytes});
+  const server::AccessRules access("127.0.0.1", {"x", "localhost"}, {"http://page"});
   asio::io_context io;
   server::ConnectionContext context{.config = config,
                                     .handler = handler,
@@ -51,7 +52,8 @@ std::string answer_to(server::Handler& handler, const std::uint8_t* data, std::s
                                     .draining = draining,
                                     .next_request = next_request,
                                     .bodies = bodies,
-                                    .aside = io.get_executor(),
+                                    .access = access,
+                                    .large_bodies = nullptr,
                                     .chance = 1};
   int ends[2];
   tests::demand(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "no sockets");

@@ -7,8 +7,8 @@
 
 #include "engine/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
-#include "server/api.h"
-#include "server/grammar_constraints.h"
+#include "server/openai/api.h"
+#include "server/structured/grammar_constraints.h"
 
 namespace gauntlet::tests {
 
@@ -28,6 +28,9 @@ class Served final : public server::Handler {
     };
   }
 
+  std::shared_ptr<server::Reply> refuse_early(const server::HttpRequest& head) override {
+    return api_.refuse_early(head);
+  }
   /// The reply is complete when this returns.
   std::shared_ptr<server::Reply> handle(const server::HttpRequest& request) override {
     auto reply = api_.handle(request);

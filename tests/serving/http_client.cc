@@ -110,7 +110,12 @@ std::optional<StreamedTokens> read_stream(const std::string& events) {
   bool is_done = false;
   while (!left.empty()) {
     const std::size_t end = left.find(kEnd);
-    if (is_done || end == std::string_view::npos || !left.starts_with(kData)) return std::nullopt;
+    if (is_done || end == std::string_view::npos) return std::nullopt;
+    if (left.starts_with(":")) {  // a comment, by which a server sees whether anybody reads
+      left.remove_prefix(end + kEnd.size());
+      continue;
+    }
+    if (!left.starts_with(kData)) return std::nullopt;
     const std::string_view data = left.substr(kData.size(), end - kData.size());
     left.remove_prefix(end + kEnd.size());
     if (data == "[DONE]") {

@@ -75,6 +75,7 @@ ServerState ServerProcess::wait_until_idle(double most_files) const {
 std::string ServerProcess::end() {
   program_.terminate();
   const Outcome outcome = program_.wait();
+  log_ = outcome.err;
   const std::size_t last_line = outcome.err.rfind("{\"event\":\"ended\"");
   const std::string ending =
       last_line == std::string::npos ? "nothing" : outcome.err.substr(last_line);

@@ -36,10 +36,13 @@ class ServerProcess {
   ServerState wait_until_idle(double most_files = 1e9) const;
   /// Drains it. Empty when it ended with its books balanced; otherwise what was wrong.
   std::string end();
+  /// After its end: one JSON object per request.
+  const std::string& log() const { return log_; }
 
  private:
   Program program_;
   std::uint16_t port_ = 0;
+  std::string log_;
 };
 
 }  // namespace gauntlet::tests

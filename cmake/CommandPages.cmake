@@ -1,0 +1,16 @@
+# The program's manual pages and completion scripts, into FOLDER: cmake -DPROGRAM=... -DFOLDER=... -P CommandPages.cmake
+function(made_by_program file)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  file(WRITE ${FOLDER}/${file} "${text}")
+endfunction()
+
+file(REMOVE_RECURSE ${FOLDER})
+made_by_program(gauntlet __completion bash)
+made_by_program(_gauntlet __completion zsh)
+execute_process(COMMAND ${PROGRAM} __man OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY)
+string(STRIP "${names}" names)
+string(REPLACE "\n" ";" names "${names}")
+foreach(name ${names})
+  made_by_program(man1/${name}.1 __man ${name})
+endforeach()
+file(TOUCH ${FOLDER}/made)

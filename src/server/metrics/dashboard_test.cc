@@ -1,0 +1,95 @@
+// Does the dashboard in deploy/ ask only for what a server exposes, and show all that it does?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "core/files.h"
+#include "server/metrics/metrics.h"
+#include "server/metrics/prometheus_parser.h"
+
+namespace gauntlet::server::inline metrics {
+namespace {
+
+using json = nlohmann::json;
+
+/// A server on a GPU that has routed a token: every family there is.
+std::set<std::string> exposed_names() {
+  const ServerMetrics server;
+  GpuSample gpu{.power_limit_w = 700.0};
+  gpu.state = {.sm_clock_mhz = 1, .memory_clock_mhz = 1, .power_w = 1, .temperature_c = 1};
+  gpu.usage = {
+      .busy = 0.5, .memory_busy = 0.5, .memory_used_bytes = 1.0, .memory_total_bytes = 1.0};
+  return Exposition(render_metrics({.server = server,
+                                    .model = "tiny",
+                                    .stats = {},
+                                    .num_experts = 2,
+                                    .expert_tokens = {1, 0},
+                                    .gpus = {gpu}}))
+      .sample_names();
+}
+
+/// Names of metrics in the queries of panels and variables.
+std::set<std::string> asked_names(const json& value) {
+  static const std::regex kName("(?:gauntlet:|process_)[a-z0-9_]+");
+  std::set<std::string> names;
+  for (const auto& [key, inner] : value.items()) {
+    if ((key == "expr" || key == "query") && inner.is_string()) {
+      const auto text = inner.get<std::string>();
+      for (auto at = std::sregex_iterator(text.begin(), text.end(), kName);
+           at != std::sregex_iterator(); ++at) {
+        names.insert(at->str());
+      }
+    } else if (inner.is_structured()) {
+      names.merge(asked_names(inner));
+    }
+  }
+  return names;
+}
+
+json dashboard() {
+  const auto text = read_file(std::string(GAUNTLET_SOURCE_DIR) + "/deploy/grafana-dashboard.json");
+  return json::parse(text.value());
+}
+
+TEST(Dashboard, asks_only_for_what_a_server_exposes) {
+  const std::set<std::string> exposed = exposed_names();
+  const std::set<std::string> asked = asked_names(dashboard());
+  EXPECT_GT(asked.size(), 30u);
+  for (const std::string& name : asked) EXPECT_TRUE(exposed.contains(name)) << name;
+}
+
+TEST(Dashboard, shows_every_metric_of_the_engine_and_the_gpu) {
+  const std::set<std::string> asked = asked_names(dashboard());
+  for (std::string name : exposed_names()) {
+    if (!name.starts_with("gauntlet:") || name == "gauntlet:build_info") continue;
+    for (const char* suffix : {"_bucket", "_sum", "_count"}) {
+      if (name.ends_with(suffix)) name.resize(name.size() - std::string(suffix).size());
+    }
+    const bool shown =
+        std::ranges::any_of(asked, [&](const std::string& one) { return one.starts_with(name); });
+    EXPECT_TRUE(shown) << name;
+  }
+}
+
+TEST(Dashboard, has_panels_that_neither_overlap_nor_share_an_id) {
+  std::set<int> ids;
+  std::set<std::pair<int, int>> taken;
+  const json all = dashboard();
+  for (const json& panel : all.at("panels")) {
+    EXPECT_TRUE(ids.insert(panel.at("id").get<int>()).second);
+    EXPECT_FALSE(panel.at("title").get<std::string>().empty());
+    const json& place = panel.at("gridPos");
+    for (int x = place.at("x"); x < place.at("x").get<int>() + place.at("w").get<int>(); ++x) {
+      EXPECT_LT(x, 24);
+      for (int y = place.at("y"); y < place.at("y").get<int>() + place.at("h").get<int>(); ++y) {
+        EXPECT_TRUE(taken.insert({x, y}).second) << panel.at("title");
+      }
+    }
+    EXPECT_EQ(panel.contains("targets"), panel.at("type") != "row");
+  }
+}
+
+}  // namespace
+}  // namespace gauntlet::server::inline metrics
