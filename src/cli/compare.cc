@@ -48,16 +48,17 @@ int compare(const CompareOptions& options) {
     json rows = json::array();
     for (const auto& d : differences) {
       rows.push_back({{"id", d.id},
-                      {"backend", d.backend},
+                      {"on", d.on},
                       {"sweep", d.sweep},
                       {"kind", d.kind.empty() ? json() : json(d.kind)},
+                      {"metric", d.metric.empty() ? json("speed") : json(d.metric)},
                       {"from", d.from},
                       {"to", d.to},
                       {"verdict", lab::name_of(d.verdict)},
                       {"status_a", d.status_a},
                       {"status_b", d.status_b},
-                      {"speedup_a", json_of(d.speedup_a)},
-                      {"speedup_b", json_of(d.speedup_b)},
+                      {"a", json_of(d.a)},
+                      {"b", json_of(d.b)},
                       {"ratio", json_of(d.ratio)}});
     }
     fmt::print(
@@ -71,9 +72,9 @@ int compare(const CompareOptions& options) {
       a->machine.gpu_key() != b->machine.gpu_key()) {
     fmt::print("note: the runs were made on different machines\n\n");
   }
-  Table table({"target", "on", ">speedup A", ">speedup B", ">B/A", "verdict"});
+  Table table({"target", "on", ">gain A", ">gain B", ">B/A", "verdict"});
   for (const auto& d : differences) {
-    table.add({d.label(), d.backend, text_of(d.speedup_a), text_of(d.speedup_b), text_of(d.ratio),
+    table.add({d.label(), d.on, text_of(d.a), text_of(d.b), text_of(d.ratio),
                d.status_a == d.status_b || d.status_a.empty() || d.status_b.empty()
                    ? lab::name_of(d.verdict)
                    : fmt::format("{} ({} → {})", lab::name_of(d.verdict), d.status_a, d.status_b)});
@@ -97,7 +98,9 @@ void add_compare(CLI::App& app, Context& context) {
   add_format(*command, options->format);
   command->footer(
       "faster, slower: the 95% interval of B/A leaves 1. same: it holds 1 and is within 5% of it. "
-      "unclear:\nit is wider. A lab has a line per comparison.\n\n"
+      "unclear:\nit is wider. A lab has a line per comparison; a target whose goal is not speed "
+      "has "
+      "one more, by\nits metric (better, worse).\n\n"
       "Example:  gauntlet compare previous latest");
   command->callback([options, &context] { context.exit_code = compare(*options); });
 }

@@ -50,8 +50,9 @@ json to_json(const lab::ExpectedValue& expected) {
 json to_json(const std::string& machine, const std::string& target,
              const lab::Expectation& expectation) {
   json ratios = json::array(), times = json::object(), boards = json::array();
-  for (const auto& [from, to, ignored] : expectation.newest().ratios) {
+  for (const auto& [from, to, ignored, has_gain] : expectation.newest().ratios) {
     json ratio = to_json(*expectation.ratio(from, to));
+    if (has_gain) ratio["gain"] = to_json(*expectation.gain(from, to));
     ratio["from"] = from;
     ratio["to"] = to;
     ratios.push_back(std::move(ratio));
@@ -83,10 +84,12 @@ std::string tolerance_text(const lab::ExpectedValue& expected) {
 void add_rows(Table& table, const std::string& machine, const std::string& target,
               const lab::Expectation& expectation) {
   const lab::BoardExpectation& newest = expectation.newest();
-  for (const auto& [from, to, ignored] : newest.ratios) {
+  for (const auto& [from, to, ignored, has_gain] : newest.ratios) {
     const lab::ExpectedValue ratio = *expectation.ratio(from, to);
+    const auto gain = expectation.gain(from, to);
     const auto time = expectation.time_ns(to);
     table.add({machine, target, newest.ratios.size() > 1 ? from + " → " + to : "",
+               gain ? fmt::format("{:.3f} ({})", gain->value, tolerance_text(*gain)) : "",
                fmt::format("{:.3f}", ratio.value), tolerance_text(ratio),
                time ? fmt::format("{:.1f} µs", time->value / 1e3) : "-",
                std::to_string(expectation.boards.size()), newest.provenance.run_id,
@@ -98,8 +101,8 @@ int show(const ExpectationsOptions& options) {
   const auto keys = options.machine.empty() ? machine_keys(options.folder)
                                             : std::vector<std::string>{options.machine};
   json all = json::array();
-  Table table({"machine", "target on", "compared", ">speedup", ">tolerance", ">time", ">boards",
-               "newest run", "commit", "recorded"});
+  Table table({"machine", "target on", "compared", ">gain", ">speedup", ">tolerance", ">time",
+               ">boards", "newest run", "commit", "recorded"});
   for (const std::string& key : keys) {
     const auto expectations = lab::Expectations::load(options.folder, key);
     if (!expectations) return report_error(expectations.error());

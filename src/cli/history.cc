@@ -57,34 +57,43 @@ int show_runs(const lab::RunStore& store, const HistoryOptions& options) {
 }
 
 json to_json(const lab::StoredComparison& comparison) {
-  return {{"from", comparison.from},         {"to", comparison.to},
-          {"kind", comparison.kind},         {"verdict", comparison.verdict},
-          {"headline", comparison.headline}, {"speedup", stats::to_json(comparison.speedup)},
-          {"from_ns", comparison.from_ns},   {"to_ns", comparison.to_ns}};
+  return {{"from", comparison.from},
+          {"to", comparison.to},
+          {"kind", comparison.kind},
+          {"verdict", comparison.verdict},
+          {"headline", comparison.headline},
+          {"speedup", stats::to_json(comparison.speedup)},
+          {"from_ns", comparison.from_ns},
+          {"to_ns", comparison.to_ns},
+          {"gain", comparison.gain.value > 0 ? stats::to_json(comparison.gain) : json()}};
 }
 
 json to_json(const lab::StoredResult& result) {
   json comparisons = json::array();
   for (const auto& comparison : result.comparisons) comparisons.push_back(to_json(comparison));
-  return {{"run_id", result.run_id},   {"started_at", result.started_at}, {"commit", result.commit},
-          {"id", result.id},           {"backend", result.backend},       {"status", result.status},
-          {"comparisons", comparisons}};
+  return {
+      {"run_id", result.run_id}, {"started_at", result.started_at},   {"commit", result.commit},
+      {"id", result.id},         {"backend", result.backend},         {"on", result.on()},
+      {"status", result.status}, {"goal_metric", result.goal_metric}, {"comparisons", comparisons}};
 }
 
 void add_row(Table& table, const lab::StoredResult& result,
              const lab::StoredComparison* comparison) {
-  std::string compared, speedup = "-", from = "-", to = "-";
+  std::string compared, gain, speedup = "-", from = "-", to = "-";
   if (comparison) {
     const auto& [value, lo, hi] = comparison->speedup;
     if (comparison->kind != "pair") {
       compared = fmt::format("{} → {} ({})", comparison->from, comparison->to, comparison->kind);
     }
     speedup = fmt::format("{:.3f} [{:.3f}, {:.3f}]", value, lo, hi);
+    if (const auto& of = comparison->gain; of.value > 0) {
+      gain = fmt::format("{} {:.3f} [{:.3f}, {:.3f}]", result.goal_metric, of.value, of.lo, of.hi);
+    }
     from = format_duration_ns(comparison->from_ns);
     to = format_duration_ns(comparison->to_ns);
   }
-  table.add({result.id, result.backend, result.run_id, when(result.started_at), result.commit,
-             result.status, compared, speedup, from, to});
+  table.add({result.id, result.on(), result.run_id, when(result.started_at), result.commit,
+             result.status, compared, gain, speedup, from, to});
 }
 
 int show_target(const lab::RunStore& store, const HistoryOptions& options) {
@@ -96,8 +105,8 @@ int show_target(const lab::RunStore& store, const HistoryOptions& options) {
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
-  Table table({"target", "on", "run", "when (UTC)", "commit", "status", "compared", ">speedup",
-               ">from", ">to"});
+  Table table({"target", "on", "run", "when (UTC)", "commit", "status", "compared", "gain",
+               ">speedup", ">from", ">to"});
   for (const auto& result : *results) {
     if (options.all && result.headline()) {
       for (const auto& comparison : result.comparisons) add_row(table, result, &comparison);

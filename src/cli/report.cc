@@ -24,7 +24,7 @@ int report(const ReportOptions& options) {
   const auto record = folder->load();
   if (!record) return report_error(record.error());
   if (options.print) {
-    fmt::print("{}", lab::render_markdown(*record));
+    fmt::print("{}", lab::report::render_markdown(*record));
     return 0;
   }
   if (const auto saved = folder->save_reports(*record); !saved) return report_error(saved.error());

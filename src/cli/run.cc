@@ -155,7 +155,7 @@ void print_rungs(const lab::Result& r) {
 void print_result(const lab::Result& r, int index, int count) {
   std::string line =
       fmt::format("[{:>{}}/{}] {:9} {:28} {:4}", index + 1, std::to_string(count).size(), count,
-                  lab::name_of(r.status), r.id, lab::name_of(r.backend));
+                  lab::name_of(r.status), r.id, r.on());
   if (!r.sweep_key.empty()) line += " " + r.sweep();
   if (r.measured()) {
     const stats::Interval& speedup = r.headline().speedup;
@@ -164,6 +164,11 @@ void print_result(const lab::Result& r, int index, int count) {
     if (r.best().ceiling_percent > 0) {
       line += fmt::format("  {:>3.0f}% of {}", r.best().ceiling_percent, r.bound_by);
     }
+  }
+  if (r.measured() && r.headline().gain.value > 0) {
+    const stats::Interval& gain = r.headline().gain;
+    line +=
+        fmt::format("  {} {:.2f}x [{:.2f}, {:.2f}]", r.goal_metric, gain.value, gain.lo, gain.hi);
   }
   if (!r.reason.empty()) line += "  " + r.reason;
   fmt::print("{}\n", line);
@@ -251,7 +256,7 @@ std::shared_ptr<RunOptions> declare(CLI::App& command) {
       {{"auto", lab::RunnerOptions::Launcher::automatic},
        {"mpi", lab::RunnerOptions::Launcher::mpi},
        {"threads", lab::RunnerOptions::Launcher::threads}},
-      "ranks as processes under mpirun, or as threads; auto: mpi where mpirun is found");
+      "ranks as processes under mpirun, or as threads; auto: mpi where it is installed");
   command
       .add_option("--profile", options->profile,
                   "hardware counters: none, minimal, roofline or deep_dive")

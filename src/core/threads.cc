@@ -1,12 +1,16 @@
 #include "core/threads.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "core/check.h"
@@ -35,6 +39,17 @@ std::vector<int> allowed_cpus() {
   // only.
   static const std::vector<int> kAtStart = cpus_of_this_thread();
   return kAtStart;
+}
+
+std::vector<pid_t> thread_ids(pid_t process) {
+  const std::string path = "/proc/" + std::to_string(process) + "/task";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  std::vector<pid_t> ids;
+  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+    const long id = std::strtol(entry->d_name, nullptr, 10);
+    if (id > 0) ids.push_back(static_cast<pid_t>(id));
+  }
+  return ids;
 }
 
 bool pin_this_thread(int cpu) {
@@ -85,23 +100,21 @@ ThreadPool::~ThreadPool() {
   state_->generation.notify_all();
 }
 
-std::int64_t ThreadPool::workers_cpu_ns() const {
-  std::int64_t total = 0;
+std::vector<clockid_t> ThreadPool::worker_clocks() const {
+  std::vector<clockid_t> clocks;
   for (std::jthread& worker : state_->workers) {
     clockid_t clock{};
-    timespec time{};
-    if (pthread_getcpuclockid(worker.native_handle(), &clock) == 0 &&
-        clock_gettime(clock, &time) == 0) {
-      total += std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-    }
+    if (pthread_getcpuclockid(worker.native_handle(), &clock) == 0) clocks.push_back(clock);
   }
-  return total;
+  return clocks;
 }
+
+bool ThreadPool::busy() const { return state_->pending.load(std::memory_order_acquire) != 0; }
 
 int ThreadPool::size() const { return static_cast<int>(state_->workers.size()) + 1; }
 
 void ThreadPool::run(const std::function<void(int)>& task) {
-  ++forks_;
+  forks_.fetch_add(1, std::memory_order_relaxed);
   const int others = size() - 1;
   state_->task = &task;
   state_->pending.store(others, std::memory_order_release);
@@ -135,15 +148,17 @@ void ThreadPool::for_ranges(std::int64_t count,
   });
 }
 
-void parallel_for(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body,
-                  std::int64_t grain) {
+std::int64_t parallel_for(std::int64_t count,
+                          const std::function<void(std::int64_t, std::int64_t)>& body,
+                          std::int64_t grain) {
   const auto workers = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   if (workers == 1 || count < grain) {
     if (count > 0) body(0, count);
-    return;
+    return 0;
   }
   std::exception_ptr first_error;
   std::atomic<bool> failed{false};
+  std::atomic<std::int64_t> used_ns{0};
   {
     std::vector<std::jthread> threads;
     for (std::int64_t worker = 0; worker < workers; ++worker) {
@@ -158,10 +173,14 @@ void parallel_for(std::int64_t count, const std::function<void(std::int64_t, std
         } catch (...) {
           if (!failed.exchange(true)) first_error = std::current_exception();
         }
+        timespec time{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        used_ns += std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
       });
     }
   }
   if (first_error) std::rethrow_exception(first_error);
+  return used_ns;
 }
 
 }  // namespace gauntlet

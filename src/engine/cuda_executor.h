@@ -11,6 +11,7 @@ namespace gauntlet::engine {
 
 struct CudaExecutorConfig {
   EngineOptions options;
+  int device = 0;  // as CUDA counts them
   std::int64_t max_sequences = 64;
   std::int64_t max_tokens = 0;  // positions that the full layers can hold in all; 0: what fits
   std::int64_t max_sequence_tokens = 0;  // of one contiguous sequence; 0: its share of max_tokens

@@ -1,53 +1,50 @@
-// One step of the model over a batch: any mix of prefill chunks and decode tokens, each sequence
-// with its pages. Nothing above knows the backend.
+// One step of the model over a batch: any mix of prefill chunks and decode tokens, each of a
+// sequence whose pages the KV pool has. Nothing above knows the backend.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/kv_pool.h"
-#include "engine/layer_probe.h"
-#include "engine/options.h"
-#include "engine/sampler.h"
+#include "engine/runner.h"
 
 namespace gauntlet::engine {
 
-/// What is wanted of a sequence's tokens in this step; each includes the one before.
-enum class Want {
-  nothing,          // a chunk of a prompt that goes on
-  token,            // sample one after the last
-  log_probability,  // of that token
-  logits,           // all of them after the last
+/// A token before an item's last whose logits are wanted, too: one that a guess follows.
+struct RowWish {
+  std::int64_t token = 0;  // index into the item's tokens
+  Want want = Want::token;
+  SamplingParams sampling;             // of the token after it
+  std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
 };
 
 struct BatchItem {
   SequenceId sequence = 0;
-  std::vector<std::int32_t>
-      tokens;  // at positions length(sequence) onward; reserved, not committed
-  Want want = Want::token;
+  /// Behind what the sequence holds and what steps under way add to it; reserved, not committed.
+  /// One may be late_token().
+  std::vector<std::int32_t> tokens;
+  Want want = Want::token;  // of the last token
   SamplingParams sampling;
   std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
   std::vector<std::int32_t> targets;   // empty, or one per token: its log-probability is returned
+  std::vector<RowWish> rows;           // of tokens before the last, in their order
+  std::int64_t num_drafts = 0;   // of the last tokens, guesses: collect() commits none of them
+  std::optional<ItemRole> role;  // none: a single token decodes
 };
+
+/// The token that item `item` of the step submitted before samples.
+constexpr std::int32_t late_token(std::size_t item) {
+  return late_row(static_cast<std::int64_t>(item));
+}
 
 struct ItemResult {
   std::int32_t token = -1;
   float log_probability = 0;             // of that token, before temperature; where wanted
   std::vector<float> logits;             // [vocab] where wanted
   std::vector<double> target_log_probs;  // one per target
-};
-
-using Ticket = std::int64_t;
-
-/// Bytes the weights of one step must bring in, for a limit: dense ones once, experts by use.
-struct StepTraffic {
-  std::int64_t dense_bytes = 0;
-  std::int64_t expert_bytes = 0;  // of those experts that some token chose
-  std::int64_t kv_bytes = 0;
-  std::int64_t active_experts = 0;  // those, over all layers
-  std::int64_t exact_logits = 0;    // on CPUs: all, or those that a screened head had to compute
+  std::vector<RowResult> rows;           // one per wish
 };
 
 class Executor {
@@ -60,10 +57,17 @@ class Executor {
   /// Tokens one submit may carry.
   virtual std::int64_t max_batch_tokens() const = 0;
 
+  /// Steps that may have been submitted and not collected.
+  virtual int most_in_flight() const { return 1; }
+
   /// Takes a step; its items' pages must be reserved. collect() returns one result per item, in
-  /// order, and commits the positions.
+  /// order, and commits the positions but for those of drafts: the caller commits what it accepts.
+  /// Steps are collected in the order they were submitted.
   virtual Ticket submit(std::vector<BatchItem> items) = 0;
   virtual std::vector<ItemResult> collect(Ticket ticket) = 0;
+  /// In place of collect(): the step ends, and nothing of it is committed. Where one step at a time
+  /// can be under way, none has to be abandoned.
+  virtual void abandon(Ticket ticket) { static_cast<void>(ticket); }
 
   /// Steps submitted from now on are watched; null: no more.
   virtual void watch(LayerProbe* probe) = 0;

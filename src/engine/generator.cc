@@ -22,199 +22,112 @@ bool is_cancelled(const GenerationEvents& events) {
   return events.cancel && events.cancel->load(std::memory_order_relaxed);
 }
 
-/// A sequence's pages go back at the end, however it comes.
-class Pages {
+/// What a request came to, as its events tell.
+class Listener {
  public:
-  Pages(KvPool& pool, SequenceId sequence) : pool_(pool), sequence_(sequence) {}
-  ~Pages() { pool_.free(sequence_); }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
+  Listener(const GenerationRequest& request, const GenerationEvents& events,
+           const model::Tokenizer* tokenizer, const std::vector<std::int64_t>& eos_ids)
+      : request_(request), events_(events), eos_ids_(eos_ids) {
+    if (tokenizer) text_.emplace(*tokenizer, request.stops);
+  }
+
+  RequestEvents hears() {
+    return {.on_prefill =
+                [this](std::int64_t done) {
+                  if (events_.on_prompt) events_.on_prompt(done, std::ssize(request_.prompt));
+                },
+            .on_token = [this](const TokenEvent& event) { return take(event.token); },
+            .on_finish = [this](const FinishEvent& event) { end_ = event; }};
+  }
+
+  const std::optional<FinishEvent>& end() const { return end_; }
+
+  Expected<Generation> result() && {
+    if (end_->reason == FinishReason::failed) return Error{end_->error};
+    generation_.finish = end_->reason;
+    generation_.reused_tokens = end_->reused_tokens;
+    const double prompt = static_cast<double>(std::ssize(request_.prompt) - end_->reused_tokens);
+    if (!generation_.output.empty()) {
+      generation_.first_token_ms = first_token_s_ * 1e3;
+      generation_.prefill_tokens_per_s = prompt / first_token_s_;
+    }
+    const auto steps = static_cast<double>(generation_.output.size()) - 1;
+    if (steps > 0) generation_.decode_tokens_per_s = steps / (last_token_s_ - first_token_s_);
+    if (text_) {
+      if (const std::string rest = text_->finish(); !rest.empty()) show(-1, rest);
+    }
+    return std::move(generation_);
+  }
 
  private:
-  KvPool& pool_;
-  SequenceId sequence_;
+  Verdict take(std::int32_t token) {
+    last_token_s_ = seconds_since(start_);
+    if (generation_.output.empty()) first_token_s_ = last_token_s_;
+    generation_.output.push_back(token);
+    const bool is_end = request_.end_of_sequence == EndOfSequence::ends &&
+                        std::ranges::find(eos_ids_, token) != eos_ids_.end();
+    show(token, text_ && !is_end ? text_->push(token) : "");
+    return text_ && text_->stopped() ? Verdict::stop : Verdict::go_on;
+  }
+
+  void show(std::int32_t token, const std::string& piece) {
+    generation_.text += piece;
+    if (events_.on_token) events_.on_token(token, piece);
+  }
+
+  const GenerationRequest& request_;
+  const GenerationEvents& events_;
+  const std::vector<std::int64_t>& eos_ids_;
+  const Clock::time_point start_ = Clock::now();
+  std::optional<TextStream> text_;
+  Generation generation_;
+  std::optional<FinishEvent> end_;
+  double first_token_s_ = 0;
+  double last_token_s_ = 0;
 };
 
 }  // namespace
 
-std::string_view name_of(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::eos:
-      return "eos";
-    case FinishReason::stop:
-      return "stop";
-    case FinishReason::length:
-      return "length";
-    case FinishReason::cancelled:
-      return "cancelled";
-    case FinishReason::expired:
-      return "expired";
-    case FinishReason::failed:
-      return "failed";
-  }
-  fail("no such finish reason");
-}
-
 Generator::Generator(Executor& executor, const model::Tokenizer* tokenizer)
-    : executor_(executor), tokenizer_(tokenizer) {}
+    : executor_(executor),
+      tokenizer_(tokenizer),
+      service_(executor,
+               {.scheduler = {.max_step_tokens = executor.max_batch_tokens(), .max_running = 1}}) {}
 
-Generator::~Generator() { forget(); }
-
-Expected<void> Generator::check_request(const GenerationRequest& request) const {
-  const model::ModelConfig& config = executor_.config();
-  if (request.prompt.empty()) return wrong_use("the prompt has no tokens: give at least one");
-  for (const std::int32_t id : request.prompt) {
-    if (id < 0 || id >= config.vocab) {
-      return wrong_use(
-          fmt::format("token {} of the prompt is not in the vocabulary of {} (0 to {})", id,
-                      config.name, config.vocab - 1));
-    }
-  }
-  if (std::ssize(request.prompt) > config.max_positions) {
-    return wrong_use(fmt::format("the prompt has {} tokens, but {} takes at most {}: shorten it",
-                                 request.prompt.size(), config.name, config.max_positions));
-  }
-  if (request.max_tokens < 1) {
-    return wrong_use(fmt::format("at least 1 token must be made, not {}", request.max_tokens));
-  }
+Expected<void> Generator::check_stops(const GenerationRequest& request) const {
   if (std::ranges::any_of(request.stops, &std::string::empty)) {
     return wrong_use("a stop string is empty: it would end every text before it begins");
   }
   if (!request.stops.empty() && !tokenizer_) {
-    return wrong_use(fmt::format("{} has no tokenizer, so there is no text to stop", config.name));
+    return wrong_use(
+        fmt::format("{} has no tokenizer, so there is no text to stop", executor_.config().name));
   }
-  return validate(request.sampling);
+  return {};
 }
 
-SequenceId Generator::resume(const std::vector<std::int32_t>& prompt) {
-  KvPool& kv = executor_.kv();
-  // The last token has to be computed again: what follows it was not kept.
-  const bool goes_on = kept_ && kept_prompt_.size() < prompt.size() &&
-                       std::equal(kept_prompt_.begin(), kept_prompt_.end(), prompt.begin());
-  const SequenceId sequence = goes_on ? kv.fork(*kept_) : kv.create();
-  forget();
-  return sequence;
-}
-
-void Generator::keep(SequenceId sequence, const std::vector<std::int32_t>& prompt) {
-  kept_ = executor_.kv().fork(sequence);
-  kept_prompt_ = prompt;
-}
-
-void Generator::forget() {
-  if (kept_) executor_.kv().free(*kept_);
-  kept_.reset();
-}
-
-Expected<std::int32_t> Generator::step(BatchItem item) {
-  KvPool& kv = executor_.kv();
-  const std::int64_t position = kv.length(item.sequence);
-  const std::int64_t count = std::ssize(item.tokens);
-  const bool wants_token = item.want != Want::nothing;
-  bool reserved = kv.reserve(item.sequence, count);
-  if (!reserved && kept_) {
-    forget();
-    reserved = kv.reserve(item.sequence, count);
-  }
-  if (!reserved) {
-    return Error{
-        fmt::format("the KV cache is full at position {}: ask for fewer tokens, or give "
-                    "it more room",
-                    position)};
-  }
-  std::vector<BatchItem> items;
-  items.push_back(std::move(item));
-  const ItemResult result = executor_.collect(executor_.submit(std::move(items))).front();
-  if (wants_token && result.token == kNoChoice) {
-    return Error{fmt::format("{} computed no finite logit at position {}: its weights are broken",
-                             executor_.config().name, position + count - 1)};
-  }
-  return result.token;
-}
-
-Expected<std::optional<std::int32_t>> Generator::prefill(SequenceId sequence,
-                                                         const GenerationRequest& request,
-                                                         const GenerationEvents& events) {
-  const std::int64_t total = std::ssize(request.prompt);
-  std::int64_t done = executor_.kv().length(sequence);
-  while (true) {
-    if (is_cancelled(events)) return std::optional<std::int32_t>();
-    const std::int64_t count = std::min(total - done, executor_.max_batch_tokens());
-    const auto begin = request.prompt.begin() + done;
-    done += count;
-    const auto token = step({.sequence = sequence,
-                             .tokens = {begin, begin + count},
-                             .want = done == total ? Want::token : Want::nothing,
-                             .sampling = request.sampling});
-    if (!token) return token.error();
-    if (events.on_prompt) events.on_prompt(done, total);
-    if (done == total) return std::optional(*token);
-  }
-}
-
-bool Generator::ends(std::int32_t token, const GenerationRequest& request) const {
-  const auto& eos = executor_.config().eos_ids;
-  return request.end_of_sequence == EndOfSequence::ends &&
-         std::find(eos.begin(), eos.end(), token) != eos.end();
-}
-
-Expected<Generation> Generator::run(const GenerationRequest& asked,
+Expected<Generation> Generator::run(const GenerationRequest& request,
                                     const GenerationEvents& events) {
-  if (auto valid = check_request(asked); !valid) return valid.error();
-  const auto start = Clock::now();
-  GenerationRequest request = asked;
-  request.sampling.step = 0;
-  const SequenceId sequence = resume(request.prompt);
-  const Pages pages(executor_.kv(), sequence);
-
-  Generation result{.reused_tokens = executor_.kv().length(sequence)};
-  const std::int64_t prompt_tokens = std::ssize(request.prompt);
-  const auto first = prefill(sequence, request, events);
-  if (!first) return first.error();
-  const double prefill_s = seconds_since(start);
-  result.first_token_ms = prefill_s * 1e3;
-  if (!*first) {
-    result.finish = FinishReason::cancelled;
-    return result;
+  if (auto valid = check_stops(request); !valid) return valid.error();
+  Listener listener(request, events, tokenizer_, executor_.config().eos_ids);
+  const auto id = service_.submit({.prompt = request.prompt,
+                                   .max_tokens = request.max_tokens,
+                                   .sampling = request.sampling,
+                                   .end_of_sequence = request.end_of_sequence},
+                                  listener.hears());
+  if (!id) return id.error();
+  while (!listener.end()) {
+    if (is_cancelled(events)) service_.cancel(*id);
+    service_.step();
   }
-  result.prefill_tokens_per_s =
-      static_cast<double>(prompt_tokens - result.reused_tokens) / prefill_s;
-  keep(sequence, request.prompt);
-
-  std::optional<TextStream> text;
-  if (tokenizer_) text.emplace(*tokenizer_, request.stops);
-  const auto show = [&](std::int32_t token, const std::string& piece) {
-    result.text += piece;
-    if (events.on_token) events.on_token(token, piece);
-  };
-  const std::int64_t limit =
-      std::min(request.max_tokens, executor_.config().max_positions - prompt_tokens + 1);
-  for (std::int32_t token = **first;;) {
-    result.output.push_back(token);
-    const bool ended = ends(token, request);
-    show(token, text && !ended ? text->push(token) : "");
-    if (ended) {
-      result.finish = FinishReason::eos;
-    } else if (text && text->stopped()) {
-      result.finish = FinishReason::stop;
-    } else if (std::ssize(result.output) == limit) {
-      result.finish = FinishReason::length;
-    } else if (is_cancelled(events)) {
-      result.finish = FinishReason::cancelled;
-    } else {
-      ++request.sampling.step;
-      const auto next =
-          step({.sequence = sequence, .tokens = {token}, .sampling = request.sampling});
-      if (!next) return next.error();
-      token = *next;
-      continue;
-    }
-    break;
-  }
-  const auto steps = static_cast<double>(result.output.size() - 1);
-  if (steps > 0) result.decode_tokens_per_s = steps / (seconds_since(start) - prefill_s);
-  if (text) {
-    if (const std::string rest = text->finish(); !rest.empty()) show(-1, rest);
+  auto result = std::move(listener).result();
+  const std::int64_t positions = executor_.config().max_positions;
+  const std::int64_t wanted =
+      std::min(request.max_tokens, positions - std::ssize(request.prompt) + 1);
+  if (result && result->finish == FinishReason::length && std::ssize(result->output) < wanted) {
+    return Error{
+        fmt::format("the KV cache is full at position {}: ask for fewer tokens, or give it "
+                    "more room",
+                    service_.capacity())};
   }
   return result;
 }

@@ -141,7 +141,7 @@ TEST_F(GeneratorRun, refuses_what_cannot_be_run) {
   EXPECT_THAT(refusal({}), HasSubstr("no tokens"));
   EXPECT_THAT(refusal({.prompt = {4096}}), HasSubstr("token 4096"));
   EXPECT_THAT(refusal({.prompt = {-1}}), HasSubstr("0 to 4095"));
-  EXPECT_THAT(refusal({.prompt = Ids(101, 1)}), HasSubstr("takes at most 100"));
+  EXPECT_THAT(refusal({.prompt = Ids(101, 1)}), HasSubstr("at most 100 fit"));
   EXPECT_THAT(refusal({.prompt = {1}, .max_tokens = 0}), HasSubstr("at least 1 token"));
   EXPECT_THAT(refusal({.prompt = {1}, .stops = {""}}), HasSubstr("stop string is empty"));
   EXPECT_THAT(refusal({.prompt = {1}, .sampling = {.top_p = 0}}), HasSubstr("top-p"));
@@ -162,7 +162,7 @@ TEST_F(GeneratorRun, says_so_when_the_logits_are_no_numbers) {
   executor.next = [](const auto& history) { return history.size() < 3 ? 1 : kNoChoice; };
   const auto result = run({.prompt = {5}});
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message, HasSubstr("no finite logit at position 2"));
+  EXPECT_THAT(result.error().message, HasSubstr("left no token to choose at position 3"));
 }
 
 TEST(GeneratorPages, say_so_when_they_run_out) {
@@ -176,21 +176,21 @@ TEST(GeneratorPages, say_so_when_they_run_out) {
   EXPECT_EQ(executor.kv().check_integrity(), "");
 }
 
-TEST(GeneratorReuse, computes_only_what_a_longer_prompt_adds) {
-  FakeExecutor executor(small_config(), 64);
+TEST(GeneratorReuse, computes_only_what_a_longer_prompt_adds_to_whole_pages) {
+  FakeExecutor executor(small_config(), 64);  // pages of four positions
   {
     Generator generator(executor, nullptr);
     const auto first = generator.run({.prompt = {1, 2, 3, 4, 5}, .max_tokens = 3});
     EXPECT_EQ(first->reused_tokens, 0);
     executor.steps.clear();
     const auto second = generator.run({.prompt = {1, 2, 3, 4, 5, 50, 51}, .max_tokens = 2});
-    EXPECT_EQ(second->reused_tokens, 5);
-    EXPECT_EQ(executor.steps.at(0).items.at(0).tokens, (Ids{50, 51}));
+    EXPECT_EQ(second->reused_tokens, 4);
+    EXPECT_EQ(executor.steps.at(0).items.at(0).tokens, (Ids{5, 50, 51}));
     EXPECT_EQ(second->output, (Ids{52, 53}));
     const auto other = generator.run({.prompt = {1, 2, 9, 4, 5, 50, 51, 7}, .max_tokens = 1});
     EXPECT_EQ(other->reused_tokens, 0);
     const auto same = generator.run({.prompt = {1, 2, 9, 4, 5, 50, 51, 7}, .max_tokens = 1});
-    EXPECT_EQ(same->reused_tokens, 0) << "its last logits were not kept";
+    EXPECT_EQ(same->reused_tokens, 4) << "its last logits were not kept";
     EXPECT_EQ(same->output, other->output);
     EXPECT_EQ(executor.kv().check_integrity(), "");
   }

@@ -53,6 +53,7 @@ SequenceId KvPool::create() {
 
 SequenceId KvPool::fork(SequenceId parent) {
   Sequence copy = at(parent);
+  copy.ahead = 0;
   // Pages reserved but not written yet belong to the parent alone.
   const std::int64_t used = (copy.length + config_.page_tokens - 1) / config_.page_tokens;
   for (int g = 0; g < kNumKvGroups; ++g) {
@@ -125,12 +126,12 @@ std::int64_t KvPool::pages_needed(SequenceId sequence, KvGroup group, std::int64
   return pages_needed(at(sequence), group, count);
 }
 
-/// New pages for positions [length, length + count), and one more where the page being written is
-/// shared.
+/// New pages for the next `count` positions, and one more where the page being written is shared.
 std::int64_t KvPool::pages_needed(const Sequence& sequence, KvGroup group,
                                   std::int64_t count) const {
   const auto& table = sequence.tables[static_cast<int>(group)];
-  const std::int64_t end = sequence.length + count;
+  const std::int64_t begin = sequence.length + sequence.ahead;
+  const std::int64_t end = begin + count;
   if (config_.is_contiguous()) {
     const std::int64_t more_than_there_are = groups_[static_cast<int>(group)].references.size() + 1;
     if (end > config_.longest()) return more_than_there_are;
@@ -138,7 +139,7 @@ std::int64_t KvPool::pages_needed(const Sequence& sequence, KvGroup group,
   }
   const std::int64_t pages = (end + config_.page_tokens - 1) / config_.page_tokens;
   std::int64_t needed = std::max<std::int64_t>(0, pages - std::ssize(table));
-  const std::int64_t open = sequence.length / config_.page_tokens;
+  const std::int64_t open = begin / config_.page_tokens;
   if (count > 0 && open < std::ssize(table) && table[open] != kNoPage &&
       groups_[static_cast<int>(group)].references[table[open]] > 1) {
     ++needed;
@@ -167,7 +168,8 @@ void KvPool::grow(Sequence& sequence, KvGroup kind, std::int64_t count) {
   }
   Group& group = groups_[static_cast<int>(kind)];
   auto& table = sequence.tables[static_cast<int>(kind)];
-  const std::int64_t open = sequence.length / config_.page_tokens;
+  const std::int64_t begin = sequence.length + sequence.ahead;
+  const std::int64_t open = begin / config_.page_tokens;
   if (count > 0 && open < std::ssize(table) && table[open] != kNoPage &&
       group.references[table[open]] > 1) {
     const std::int32_t own = take(group);
@@ -175,8 +177,7 @@ void KvPool::grow(Sequence& sequence, KvGroup kind, std::int64_t count) {
     give(group, table[open]);
     table[open] = own;
   }
-  const std::int64_t end = sequence.length + count;
-  const std::int64_t pages = (end + config_.page_tokens - 1) / config_.page_tokens;
+  const std::int64_t pages = (begin + count + config_.page_tokens - 1) / config_.page_tokens;
   while (std::ssize(table) < pages) table.push_back(take(group));
 }
 
@@ -187,6 +188,25 @@ bool KvPool::reserve(SequenceId id, std::int64_t count) {
   }
   for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) grow(sequences_[id], group, count);
   return true;
+}
+
+void KvPool::advance(SequenceId id, std::int64_t count) {
+  at(id);
+  Sequence& sequence = sequences_[id];
+  sequence.ahead += count;
+  for (const auto& table : sequence.tables) {
+    check(sequence.length + sequence.ahead <= std::ssize(table) * config_.page_tokens,
+          "a step's positions were not reserved");
+  }
+}
+
+void KvPool::retract(SequenceId id, std::int64_t count) {
+  check(at(id).ahead >= count, "more positions were retracted than are under way");
+  sequences_[id].ahead -= count;
+}
+
+std::int64_t KvPool::next_position(SequenceId sequence) const {
+  return at(sequence).length + at(sequence).ahead;
 }
 
 void KvPool::commit(SequenceId id, std::int64_t count) {
@@ -217,6 +237,11 @@ std::int64_t KvPool::free_pages(KvGroup group) const {
 }
 
 std::vector<PageCopy> KvPool::take_copies() { return std::exchange(copies_, {}); }
+
+void KvPool::return_copies(std::vector<PageCopy> copies) {
+  copies.insert(copies.end(), copies_.begin(), copies_.end());
+  copies_ = std::move(copies);
+}
 
 std::string KvPool::check_integrity() const {
   for (int g = 0; g < kNumKvGroups; ++g) {

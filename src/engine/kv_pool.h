@@ -57,10 +57,17 @@ class KvPool {
   /// Sequences and holders that share a page.
   std::int32_t references(KvGroup group, std::int32_t page) const;
 
-  /// Makes room for `count` more positions. False, with nothing changed, when pages are short.
+  /// Makes room for `count` more positions, behind those that steps under way write. False, with
+  /// nothing changed, when pages are short.
   [[nodiscard]] bool reserve(SequenceId sequence, std::int64_t count);
   /// The reserved positions now hold data; pages that slid out of the window go back.
   void commit(SequenceId sequence, std::int64_t count);
+  /// A step under way writes `count` reserved positions, or does so no more. They are no part of the
+  /// sequence until they are committed.
+  void advance(SequenceId sequence, std::int64_t count);
+  void retract(SequenceId sequence, std::int64_t count);
+  /// Where the next step writes: behind all that was committed or is under way.
+  std::int64_t next_position(SequenceId sequence) const;
   /// Free pages that reserve() would take.
   std::int64_t pages_needed(SequenceId sequence, KvGroup group, std::int64_t count) const;
 
@@ -73,6 +80,8 @@ class KvPool {
 
   /// The copies that reserve() asked for since the last call.
   std::vector<PageCopy> take_copies();
+  /// They were not made after all: they come first with the next call.
+  void return_copies(std::vector<PageCopy> copies);
 
   /// Empty when counts, tables and free lists agree; otherwise what does not.
   std::string check_integrity() const;
@@ -80,6 +89,7 @@ class KvPool {
  private:
   struct Sequence {
     std::int64_t length = 0;
+    std::int64_t ahead = 0;  // positions behind it that steps under way write
     std::vector<std::int32_t> tables[kNumKvGroups];
     bool has_run[kNumKvGroups] = {};  // of its own; where contiguous
   };

@@ -98,10 +98,10 @@ void PrefixCache::before_step(SequenceId sequence, std::int64_t count) {
   const auto found = chains_.find(sequence);
   if (found == chains_.end()) return;
   Chain& chain = found->second;
-  const std::int64_t whole = (pool_.length(sequence) + count) / page_tokens_;
+  const std::int64_t whole = (pool_.next_position(sequence) + count) / page_tokens_;
   const auto table = pool_.table(sequence, KvGroup::sliding);
   // A long chunk slides past pages of its own when it is committed.
-  for (std::int64_t i = std::ssize(chain.entries); i < whole; ++i) {
+  for (std::int64_t i = std::ssize(chain.entries) + std::ssize(chain.sliding); i < whole; ++i) {
     pool_.hold(KvGroup::sliding, table[i]);
     chain.sliding.push_back(table[i]);
   }
@@ -112,14 +112,18 @@ void PrefixCache::after_step(SequenceId sequence, std::span<const std::int32_t> 
   if (found == chains_.end()) return;
   Chain& chain = found->second;
   const std::int64_t whole = pool_.length(sequence) / page_tokens_;
+  const std::int64_t under_way = pool_.next_position(sequence) / page_tokens_;
+  std::vector<std::int32_t> later;  // pages that steps still under way complete
   for (const std::int32_t page : chain.sliding) {
     if (std::ssize(chain.entries) < whole) {
       add_page(sequence, chain, tokens, page);
+    } else if (std::ssize(chain.entries) + std::ssize(later) < under_way) {
+      later.push_back(page);
     } else {
       pool_.release(KvGroup::sliding, page);
     }
   }
-  chain.sliding.clear();
+  chain.sliding = std::move(later);
   const auto table = pool_.table(sequence, KvGroup::sliding);
   while (chain.num_slid < std::ssize(chain.entries) && table[chain.num_slid] == kNoPage) {
     settle(*chain.entries[chain.num_slid++], KvGroup::sliding);

@@ -74,7 +74,7 @@ class PrefixCache {
   };
   struct Chain {
     std::vector<Entry*> entries;        // of the whole pages, from the first
-    std::vector<std::int32_t> sliding;  // held for the pages that the step under way completes
+    std::vector<std::int32_t> sliding;  // held for the pages that steps under way complete
     std::int64_t num_slid = 0;          // pages that left the window
   };
 

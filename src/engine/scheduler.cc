@@ -68,6 +68,7 @@ bool Scheduler::add(Arrival arrival, double now_s) {
   request.rank = now_s - arrival.priority * config_.priority_s;
   request.tokens = std::move(arrival.prompt);
   request.prompt_tokens = length;
+  if (arrival.max_tokens > 0) request.most_tokens = length + arrival.max_tokens;
   waiting_.insert(&request);
   enqueue(request);
   return true;
@@ -85,6 +86,10 @@ void Scheduler::dequeue(const Request& request) {
 }
 
 void Scheduler::erase(Request& request) {
+  if (request.under_way > 0) {
+    request.is_gone = true;
+    return;
+  }
   if (request.sequence != 0) {
     stop(request);
   } else {
@@ -103,7 +108,7 @@ void Scheduler::remove(RequestId id) {
 void Scheduler::finish(RequestId id) {
   const bool keeps = config_.batching == Batching::fixed && config_.fixed_slots == FixedSlots::kept;
   if (!keeps) return remove(id);
-  check(at(id).sequence != 0 && at(id).left() == 0, "a request that is not done was finished");
+  check(at(id).sequence != 0 && at(id).left() <= 0, "a request that is not done was finished");
   Request& request = requests_[id];
   request.is_kept_slot = true;
   extend_slot(request);
@@ -125,7 +130,8 @@ void Scheduler::free_slots_of_done_batch() {
 }
 
 void Scheduler::append(RequestId id, std::int32_t token) {
-  check(at(id).left() == 0, "a token was appended before those that come before it were computed");
+  check(at(id).computed == std::ssize(at(id).tokens),
+        "a token was appended before those that come before it were computed");
   check(std::ssize(at(id).tokens) < capacity(), "a request outgrew the KV pool");
   requests_[id].tokens.push_back(token);
 }
@@ -156,8 +162,8 @@ std::vector<RequestId> Scheduler::expire(double now_s) {
 std::int64_t Scheduler::spare_pages() const {
   std::int64_t spare = pool_.free_pages(KvGroup::full) + cache_.evictable(KvGroup::full);
   for (const Request* request : running_) {
-    spare -=
-        growth_pages(pool_) + pool_.pages_needed(request->sequence, KvGroup::full, request->left());
+    const std::int64_t left = std::max<std::int64_t>(0, request->left());
+    spare -= growth_pages(pool_) + pool_.pages_needed(request->sequence, KvGroup::full, left);
   }
   return spare;
 }
@@ -218,7 +224,7 @@ void Scheduler::start(Request& request, SequenceId sequence, std::int64_t comput
   waiting_.erase(&request);
   request.was_admitted = true;
   request.sequence = sequence;
-  request.computed = computed;
+  request.computed = request.scheduled = computed;
   running_.insert(&request);
   shares_.take(request.caller);
 }
@@ -228,7 +234,7 @@ void Scheduler::stop(Request& request) {
   shares_.give_back(request.caller);
   cache_.close(request.sequence);
   request.sequence = 0;
-  request.computed = 0;
+  request.computed = request.scheduled = 0;
 }
 
 bool Scheduler::admit(Request& request, std::int64_t& spare) {
@@ -255,7 +261,7 @@ bool Scheduler::admit(Request& request, std::int64_t& spare) {
   return true;
 }
 
-void Scheduler::admit() {
+void Scheduler::admit(StepPlan& plan) {
   const bool is_fixed = config_.batching == Batching::fixed;
   if (waiting_.empty() || (is_fixed && !running_.empty())) return;
   const std::int64_t most =
@@ -272,6 +278,10 @@ void Scheduler::admit() {
     while (num_running() >= most || !admit(*next, spare)) {
       Request* giver = is_fixed ? nullptr : place_for(*next);
       if (giver == nullptr) return;
+      if (num_under_way_ > 0) {
+        plan.wants_rest = true;
+        return;
+      }
       preempt(*giver);
       spare = spare_pages();
     }
@@ -282,12 +292,23 @@ void Scheduler::admit() {
 void Scheduler::share_to_prompts(std::vector<Share>& shares, std::int64_t& budget) const {
   const bool whole = config_.chunking == Chunking::off;
   for (Request* request : running_) {
-    if (request->left() < 2) continue;
+    if (request->left() < 2 || request->is_gone) continue;
     const std::int64_t wanted = request->next_chunk();
     if (budget == 0 || (whole && wanted > budget && !shares.empty())) return;
     shares.push_back({request, std::min(wanted, budget)});
     budget -= shares.back().count;
   }
+}
+
+/// The step planned last makes its next token, and there is one after that to make.
+bool Scheduler::is_late(const Request& request) const {
+  return request.under_way > 0 && request.left() == 0 && request.makes_token &&
+         request.last_step == step_ - 1 && request.scheduled < request.most_tokens - 1;
+}
+
+bool Scheduler::all_run_ahead() const {
+  return std::ranges::none_of(
+      running_, [](const Request* one) { return !one->is_gone && one->most_tokens == 0; });
 }
 
 std::vector<Scheduler::Share> Scheduler::share_budget() const {
@@ -296,7 +317,8 @@ std::vector<Scheduler::Share> Scheduler::share_budget() const {
   std::vector<Request*> decoding;
   std::int64_t prompt_tokens = 0;
   for (Request* request : running_) {
-    if (request->left() == 1) decoding.push_back(request);
+    if (request->is_gone) continue;
+    if (decodes(*request)) decoding.push_back(request);
     if (request->left() > 1) prompt_tokens += request->next_chunk();
   }
   if (config_.chunking == Chunking::off) share_to_prompts(shares, budget);
@@ -328,11 +350,15 @@ bool Scheduler::make_room(const Request& request, std::int64_t count) {
   return pool_.reserve(request.sequence, count);
 }
 
-std::int64_t Scheduler::reserve(Request& request, std::int64_t count) {
+std::int64_t Scheduler::reserve(Request& request, std::int64_t count, StepPlan& plan) {
   while (!make_room(request, count)) {
     if (count > 1) {
       count /= 2;
       continue;
+    }
+    if (num_under_way_ > 0) {
+      plan.wants_rest = true;
+      return 0;
     }
     Request& last = most_served();
     preempt(last);
@@ -351,20 +377,28 @@ void Scheduler::preempt(Request& request) {
 StepPlan Scheduler::plan(double now_s) {
   StepPlan plan{.expired = expire(now_s)};
   ++step_;
-  admit();
+  admit(plan);
   for (const auto& [request, wanted] : share_budget()) {
     if (request->sequence == 0) continue;
-    const std::int64_t count = reserve(*request, wanted);
+    const bool late = is_late(*request);
+    const std::int64_t count = reserve(*request, wanted, plan);
     if (count == 0) continue;
-    request->last_step = step_;
     cache_.before_step(request->sequence, count);
-    plan.work.push_back({.id = request->id,
-                         .sequence = request->sequence,
-                         .begin = request->computed,
-                         .count = count,
-                         .is_last = request->left() == count,
-                         .is_kept_slot = request->is_kept_slot});
+    Work work{.id = request->id,
+              .sequence = request->sequence,
+              .begin = request->scheduled,
+              .count = count,
+              .is_last = late || request->left() == count,
+              .is_kept_slot = request->is_kept_slot};
+    if (late) work.late_item = request->last_item;
+    request->last_step = step_;
+    request->last_item = plan.work.size();
+    request->makes_token = work.is_last;
+    request->scheduled += count;
+    ++request->under_way;
+    plan.work.push_back(work);
   }
+  ++num_under_way_;
   // A slot that had to give its pages back has nothing to compute again.
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     Request& request = **next++;
@@ -374,10 +408,19 @@ StepPlan Scheduler::plan(double now_s) {
 }
 
 void Scheduler::complete(const StepPlan& plan) {
+  check(num_under_way_ > 0, "a step was completed that was not planned");
+  --num_under_way_;
   for (const Work& work : plan.work) {
     Request& request = requests_.at(work.id);
+    --request.under_way;
+    if (request.is_gone) {
+      if (request.under_way == 0) erase(request);
+      continue;
+    }
     cache_.after_step(request.sequence, request.tokens);
     request.computed = pool_.length(request.sequence);
+    // Where a step failed, all that is not committed is to be computed again.
+    if (request.under_way == 0) request.scheduled = request.computed;
     if (request.computed >= request.prompt_tokens) request.prompt_done = true;
     if (request.is_kept_slot && request.left() == 0) extend_slot(request);
   }
@@ -393,9 +436,11 @@ std::string Scheduler::check_integrity() const {
     if (runs != running_.contains(self) || runs == waiting_.contains(self)) {
       return "a request runs and waits, or neither";
     }
-    if (runs && pool_.length(request.sequence) != request.computed) {
+    if (runs && !request.is_gone && pool_.length(request.sequence) != request.computed) {
       return "a sequence has another length than its request";
     }
+    if (request.scheduled < request.computed) return "more is computed than was planned";
+    if (request.under_way > num_under_way_) return "a request is in more steps than there are";
     if (request.computed > std::ssize(request.tokens)) return "more is computed than known";
     queued += !request.was_admitted;
     if (runs) shares.take(request.caller);

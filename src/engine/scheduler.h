@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -65,6 +66,9 @@ struct Arrival {
   Caller caller = {};    // its call: the request itself where it is 0
   Prefix prefix = Prefix::shared;
   std::int64_t max_chunk = kNoChunkLimit;  // tokens of its prompt that one step may have
+  /// Tokens that it may make. Known, a step can be planned for a token that is not there yet; 0: no
+  /// step is.
+  std::int64_t max_tokens = 0;
 };
 
 /// A request's tokens [begin, begin + count) go into the step; their pages are reserved.
@@ -75,11 +79,15 @@ struct Work {
   std::int64_t count = 0;
   bool is_last = false;       // the token after these is not known yet
   bool is_kept_slot = false;  // its request is done, and nobody reads what comes out
+  /// Its one token is what this item of the plan before samples; none: all are known.
+  std::optional<std::size_t> late_item = {};
 };
 
 struct StepPlan {
   std::vector<Work> work;          // in rank order
   std::vector<RequestId> expired;  // waited too long, and are gone
+  /// Somebody has to give up its place or pages, which nobody does while steps are under way.
+  bool wants_rest = false;
 };
 
 struct SchedulerStats {
@@ -100,17 +108,23 @@ class Scheduler {
   std::int64_t capacity() const;
   /// False when the queue is full. The prompt has at least one token and fits capacity().
   [[nodiscard]] bool add(Arrival arrival, double now_s);
-  /// Ends a request; its pages go back now. Not between plan() and complete().
+  /// Ends a request; its pages go back now, or when the steps that it is in are complete.
   void remove(RequestId id);
   /// The same for one whose last token was just computed, but a fixed batch may keep its slot,
   /// under the same id, until its other requests are done.
   void finish(RequestId id);
 
+  /// The next step. Plans that are not complete are under way; of requests whose next token they
+  /// make, the one after it can be planned already.
   StepPlan plan(double now_s);
-  /// After the step: its positions are committed, or it failed and they are not.
+  /// After the step: its positions are committed, or it failed and they are not. In the order of
+  /// plans; when one failed, those after it did, too.
   void complete(const StepPlan& plan);
   /// The token after all others of a request, which runs.
   void append(RequestId id, std::int32_t token);
+  std::int64_t num_under_way() const { return num_under_way_; }
+  /// Requests that run and whose next step can be planned before their token is known.
+  bool all_run_ahead() const;
 
   /// The prompt and what was appended.
   std::span<const std::int32_t> tokens(RequestId id) const;
@@ -141,7 +155,13 @@ class Scheduler {
     double rank = 0;  // lower goes first; ids break ties
     std::vector<std::int32_t> tokens;
     std::int64_t prompt_tokens = 0;
-    std::int64_t computed = 0;  // positions committed
+    std::int64_t computed = 0;     // positions committed
+    std::int64_t scheduled = 0;    // those, and the ones of steps under way
+    std::int64_t most_tokens = 0;  // prompt and output; 0: nothing is planned ahead
+    int under_way = 0;             // steps it is in
+    std::size_t last_item = 0;     // its place in the step planned last, if it is in that
+    bool makes_token = false;      // there
+    bool is_gone = false;          // removed, while steps it is in are under way
     std::int64_t reused = 0;
     std::int64_t last_step = 0;
     SequenceId sequence = 0;  // 0: waiting
@@ -149,7 +169,7 @@ class Scheduler {
     bool prompt_done = false;
     bool is_kept_slot = false;
 
-    std::int64_t left() const { return std::ssize(tokens) - computed; }
+    std::int64_t left() const { return std::ssize(tokens) - scheduled; }
     /// The most that one step may have of it.
     std::int64_t next_chunk() const { return std::min(left(), max_chunk); }
   };
@@ -165,7 +185,7 @@ class Scheduler {
   };
 
   std::vector<RequestId> expire(double now_s);
-  void admit();
+  void admit(StepPlan& plan);
   /// `spare` pages may go to newcomers; this one takes its part.
   bool admit(Request& request, std::int64_t& spare);
   /// Whose turn it is: of those that hold least, the first in rank. None: nobody can run.
@@ -181,11 +201,15 @@ class Scheduler {
   void stop(Request& request);
   std::int64_t spare_pages() const;
   bool waits_for_leader(const Request& request) const;
+  /// One token of it can go into the next step: a known one, or the one that the step before makes.
+  bool decodes(const Request& request) const { return request.left() == 1 || is_late(request); }
+  bool is_late(const Request& request) const;
   std::vector<Share> share_budget() const;
   void share_to_prompts(std::vector<Share>& shares, std::int64_t& budget) const;
   bool make_room(const Request& request, std::int64_t count);
-  /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted.
-  std::int64_t reserve(Request& request, std::int64_t count);
+  /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted,
+  /// or would have to be while steps are under way.
+  std::int64_t reserve(Request& request, std::int64_t count, StepPlan& plan);
   void preempt(Request& request);
   /// Gives a kept slot its next token, or gives it up where it cannot grow.
   void extend_slot(Request& request);
@@ -203,6 +227,7 @@ class Scheduler {
   std::int64_t num_queued_ = 0;
   std::map<std::int32_t, std::int64_t> queued_;  // by account
   std::int64_t step_ = 0;
+  std::int64_t num_under_way_ = 0;  // plans
   SchedulerStats stats_;
 };
 

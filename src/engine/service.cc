@@ -38,6 +38,13 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_) {}
 
+Service::~Service() {
+  // The executor outlives this, and must have nothing under way.
+  for (const Flight& flight : flights_) {
+    if (flight.ticket != 0) executor_.abandon(flight.ticket);
+  }
+}
+
 std::int64_t Service::capacity() const {
   return std::min(executor_.config().max_positions, scheduler_.capacity());
 }
@@ -133,6 +140,9 @@ void Service::wake() {
   changed_.notify_one();
 }
 
+/// Its next step needs nothing that the host makes of its token.
+bool Service::runs_ahead(const Choice& choice) { return !choice.request->allowed && !choice.seen; }
+
 void Service::take_inbox() {
   std::map<RequestId, Choice> arrivals;
   std::vector<RequestId> cancels;
@@ -150,6 +160,7 @@ void Service::take_inbox() {
                                        .prompt = choice.request->prompt,
                                        .priority = choice.request->priority,
                                        .leader = choice.group == id ? 0 : choice.group,
+                                       .max_tokens = runs_ahead(choice) ? choice.limit : 0,
                                        .caller = caller,
                                        .prefix = scored ? Prefix::computed : Prefix::shared,
                                        .max_chunk = scored.value_or(0) > 0 ? 1 : kNoChunkLimit},
@@ -165,38 +176,105 @@ void Service::take_inbox() {
   }
 }
 
-bool Service::step() {
-  take_inbox();
-  const StepPlan plan = scheduler_.plan(now_s_());
+/// Where all that run can: a request that waits for its token would else get every second step.
+bool Service::may_run_ahead() const {
+  return std::ssize(flights_) < executor_.most_in_flight() && !wants_rest_ &&
+         scheduler_config_.batching == Batching::continuous && scheduler_.all_run_ahead();
+}
+
+bool Service::start_step() {
+  StepPlan plan = scheduler_.plan(now_s_());
+  wants_rest_ = plan.wants_rest;
   for (const RequestId id : plan.expired) {
     end(id, FinishReason::expired,
         fmt::format("the request waited longer than {} s for its turn",
                     scheduler_config_.max_wait_s));
   }
-  std::int64_t tokens = 0;
   for (const Work& work : plan.work) {
-    tokens += work.count;
     if (work.is_kept_slot) continue;
     Choice& choice = choices_.at(work.id);
     if (!choice.started_s) choice.started_s = now_s_();
   }
-  std::vector<Outcome> outcomes = run_apart(plan.work);
-  scheduler_.complete(plan);
+  Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan)});
+  if (flight.plan.work.empty()) return false;
+  try {
+    flight.ticket = executor_.submit(items_for(flight.plan.work));
+  } catch (const std::exception& fault) {
+    flight.fault = fault.what();  // whose it is, finish_step() finds out
+    return false;
+  }
+  return true;
+}
+
+std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
+  std::vector<Outcome> outcomes(flight.plan.work.size());
+  if (flight.ticket != 0) {
+    try {
+      std::vector<ItemResult> results = executor_.collect(flight.ticket);
+      for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
+      return outcomes;
+    } catch (const std::exception& fault) {
+      flight.fault = fault.what();
+    }
+  }
+  // What was started after it rests on tokens that it did not make.
+  for (Flight& later : flights_) {
+    if (later.ticket != 0) executor_.abandon(std::exchange(later.ticket, 0));
+  }
+  std::vector<Work> live;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
+    const Work& work = flight.plan.work[i];
+    if (!choices_.contains(work.id) && !work.is_kept_slot) continue;
+    live.push_back(work);
+    places.push_back(i);
+  }
+  std::vector<Outcome> some = run_halves(live, flight.fault);
+  for (std::size_t i = 0; i < live.size(); ++i) outcomes[places[i]] = std::move(some[i]);
+  return outcomes;
+}
+
+bool Service::step() {
+  take_inbox();
+  if (flights_.empty()) start_step();
+  if (flights_.back().ticket != 0 && may_run_ahead()) start_step();
+  Flight flight = std::move(flights_.front());
+  flights_.pop_front();
+  std::vector<Outcome> outcomes = finish_step(flight);
+  scheduler_.complete(flight.plan);
+  // Steps that were abandoned, or could not be submitted behind another, are planned anew.
+  while (!flights_.empty() && flights_.front().ticket == 0) {
+    scheduler_.complete(flights_.front().plan);
+    flights_.pop_front();
+  }
+  const bool did_something = !flight.plan.work.empty() || !flight.plan.expired.empty();
+  deliver(flight.plan, std::move(outcomes));
+  return did_something;
+}
+
+void Service::tell_prefill(const Choice& choice, std::int64_t done) {
+  if (choice.made > 0 || !choice.events->on_prefill) return;
+  choice.events->on_prefill(std::min(done, std::ssize(choice.request->prompt)));
+}
+
+void Service::deliver(const StepPlan& plan, std::vector<Outcome> outcomes) {
+  std::int64_t tokens = 0;
   std::size_t num_failed = 0;
   for (std::size_t i = 0; i < plan.work.size(); ++i) {
+    const Work& work = plan.work[i];
+    tokens += work.count;
+    num_failed += !outcomes[i].error.empty();
+    if (!choices_.contains(work.id)) continue;  // ended meanwhile, or a kept slot
     if (!outcomes[i].error.empty()) {
-      ++num_failed;
-      if (!plan.work[i].is_kept_slot) {
-        end(plan.work[i].id, FinishReason::failed, std::move(outcomes[i].error));
-      }
-    } else if (!plan.work[i].is_kept_slot) {
-      if (scores_prompt(plan.work[i])) note_prompt(plan.work[i], outcomes[i].result);
-      if (plan.work[i].is_last) deliver(plan.work[i].id, std::move(outcomes[i].result));
+      end(work.id, FinishReason::failed, std::move(outcomes[i].error));
+      continue;
     }
+    tell_prefill(choices_.at(work.id), work.begin + work.count);
+    if (scores_prompt(work)) note_prompt(work, outcomes[i].result);
+    if (work.is_last) deliver(work.id, std::move(outcomes[i].result));
   }
   publish(tokens);
   if (num_failed > 0 && num_failed == plan.work.size()) check_executor();
-  return tokens > 0 || !plan.expired.empty();
 }
 
 std::vector<std::uint32_t> Service::allowed(RequestId id) const {
@@ -209,50 +287,61 @@ std::vector<std::uint32_t> Service::allowed(RequestId id) const {
 }
 
 BatchItem Service::item_for(const Work& work) const {
-  const auto tokens = scheduler_.tokens(work.id).subspan(work.begin, work.count);
-  if (work.is_kept_slot) {
-    return {
-        .sequence = work.sequence, .tokens = {tokens.begin(), tokens.end()}, .want = Want::token};
+  const auto known = scheduler_.tokens(work.id);
+  BatchItem item{.sequence = work.sequence};
+  if (work.begin + work.count <= std::ssize(known)) {
+    const auto tokens = known.subspan(work.begin, work.count);
+    item.tokens.assign(tokens.begin(), tokens.end());
+  } else {
+    item.tokens = {late_token(*work.late_item)};
   }
+  if (work.is_kept_slot) return item;
+  item.want = Want::nothing;
   const Choice& choice = choices_.at(work.id);
-  Want want = Want::nothing;
-  if (work.is_last && choice.limit > 0) {
+  item.sampling = choice.sampling;
+  if (work.is_last) {
+    // Steps under way have drawn before it.
+    item.sampling.step = work.begin + work.count - std::ssize(choice.request->prompt);
+    item.allowed = allowed(work.id);
     const std::optional<int> shown = choice.request->top_log_probs;
-    want = choice.seen || shown > 0 ? Want::logits : shown ? Want::log_probability : Want::token;
+    if (choice.limit > 0) {
+      item.want =
+          choice.seen || shown > 0 ? Want::logits : shown ? Want::log_probability : Want::token;
+    }
   }
-  BatchItem item{.sequence = work.sequence,
-                 .tokens = {tokens.begin(), tokens.end()},
-                 .want = want,
-                 .sampling = choice.sampling,
-                 .allowed = work.is_last ? allowed(work.id) : std::vector<std::uint32_t>()};
   if (scores_prompt(work)) score_prompt(work, item);
   return item;
 }
 
-std::vector<ItemResult> Service::run(const std::vector<Work>& work) {
+std::vector<BatchItem> Service::items_for(const std::vector<Work>& work) const {
   std::vector<BatchItem> items;
+  items.reserve(work.size());
   for (const Work& one : work) items.push_back(item_for(one));
-  return executor_.collect(executor_.submit(std::move(items)));
+  return items;
 }
 
 /// A step that throws is halved until only those requests fail which fail alone. With one fault
 /// among them, that computes everybody else's part about twice.
 std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) {
-  std::vector<Outcome> outcomes(work.size());
-  if (work.empty()) return outcomes;
-  std::string error;
+  if (work.empty()) return {};
   try {
-    std::vector<ItemResult> results = run(work);
+    std::vector<ItemResult> results = executor_.collect(executor_.submit(items_for(work)));
+    std::vector<Outcome> outcomes(work.size());
     for (std::size_t i = 0; i < work.size(); ++i) outcomes[i].result = std::move(results[i]);
     return outcomes;
   } catch (const std::exception& fault) {
-    error = fmt::format("a step failed: {}", fault.what());
+    return run_halves(work, fault.what());
   }
+}
+
+std::vector<Service::Outcome> Service::run_halves(const std::vector<Work>& work,
+                                                  const std::string& fault) {
+  std::vector<Outcome> outcomes(work.size());
   std::vector<std::size_t> again;
   for (std::size_t i = 0; i < work.size(); ++i) {
     const bool is_done = executor_.kv().length(work[i].sequence) != work[i].begin;
     if (work.size() == 1 || is_done) {
-      outcomes[i].error = error;
+      outcomes[i].error = "a step failed: " + fault;
     } else {
       again.push_back(i);
     }

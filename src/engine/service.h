@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,6 +42,9 @@ class Service {
  public:
   /// The executor outlives the service, which has it to itself.
   Service(Executor& executor, const ServiceConfig& config);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   /// From any thread. The error's kind is wrong_use when the request can never be served,
   /// environment when the queue is full now, and check_failed after fail().
@@ -63,8 +67,9 @@ class Service {
   /// As ServiceConfig has them, from now on. From any thread.
   void set_shares(double shares) { shares_.store(shares); }
 
-  /// From the engine thread alone. False when there was nothing to do. Throws when the executor
-  /// fails whatever it is given: then nothing is left but fail().
+  /// From the engine thread alone: one step ends, and where the executor can, the next is under way
+  /// by then. False when there was nothing to do. Throws when the executor fails whatever it is
+  /// given: then nothing is left but fail().
   bool step();
   /// From the engine thread, and its last call: every request ends, and no other is taken.
   void fail(const std::string& why);
@@ -95,12 +100,27 @@ class Service {
     ItemResult result;
     std::string error;  // empty: there is a result
   };
+  struct Flight {
+    StepPlan plan;
+    Ticket ticket = 0;  // 0: not under way
+    std::string fault;  // why it is not, or what became of it
+  };
 
   std::vector<std::uint32_t> allowed(RequestId id) const;
+  static bool runs_ahead(const Choice& choice);
   void take_inbox();
+  /// Plans a step and submits it; false when there is nothing to compute, or it cannot be
+  /// submitted.
+  bool start_step();
+  /// The results of the oldest step under way, or of its requests one by one where it failed.
+  std::vector<Outcome> finish_step(Flight& flight);
+  bool may_run_ahead() const;
+  void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
+  static void tell_prefill(const Choice& choice, std::int64_t done);
   BatchItem item_for(const Work& work) const;
-  std::vector<ItemResult> run(const std::vector<Work>& work);
+  std::vector<BatchItem> items_for(const std::vector<Work>& work) const;
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
+  std::vector<Outcome> run_halves(const std::vector<Work>& work, const std::string& fault);
   void check_executor();
   /// Whether this work computes log-probabilities of the prompt's tokens.
   bool scores_prompt(const Work& work) const;
@@ -124,6 +144,8 @@ class Service {
   Scheduler scheduler_;
   // Of the engine thread:
   std::map<RequestId, Choice> choices_;
+  std::deque<Flight> flights_;  // the oldest first
+  bool wants_rest_ = false;     // the next step is planned when none is under way
   ServiceStats live_;
 
   mutable std::mutex mutex_;  // of all below

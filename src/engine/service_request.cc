@@ -5,7 +5,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check.h"
+
 namespace gauntlet::engine {
+
+std::string_view name_of(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::eos:
+      return "eos";
+    case FinishReason::stop:
+      return "stop";
+    case FinishReason::length:
+      return "length";
+    case FinishReason::cancelled:
+      return "cancelled";
+    case FinishReason::expired:
+      return "expired";
+    case FinishReason::failed:
+      return "failed";
+  }
+  fail("no such finish reason");
+}
 
 Expected<void> validate(const ServiceRequest& request, const RequestLimits& limits) {
   const auto wrong = [](std::string message) {

@@ -5,14 +5,26 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/adjustments.h"
 #include "engine/fair_shares.h"
-#include "engine/generator.h"
 #include "engine/sampler.h"
 
 namespace gauntlet::engine {
+
+enum class EndOfSequence { ends, ignored };
+
+enum class FinishReason {
+  eos,        // the model ended the sequence
+  stop,       // a stop string came up
+  length,     // max_tokens, or the model's last position
+  cancelled,  // the caller's wish
+  expired,    // it waited too long for its turn
+  failed,     // what only this request met: no token to choose, a fault in its own callback
+};
+std::string_view name_of(FinishReason reason);
 
 struct ServiceRequest {
   std::vector<std::int32_t> prompt;
@@ -80,6 +92,7 @@ enum class Verdict { go_on, stop };
 struct RequestEvents {
   /// Once per choice, before its first token, where log-probabilities of the prompt are asked for.
   std::function<void(PromptEvent)> on_prompt;
+  std::function<void(std::int64_t done)> on_prefill;  // tokens of the prompt, after each step, by any choice
   std::function<Verdict(const TokenEvent&)> on_token;
   std::function<void(const FinishEvent&)> on_finish;  // once per choice, its last event
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "core/random.h"
 
@@ -50,8 +52,7 @@ std::int32_t SpeedMeter::random_token() {
       Random(kSeed).below(static_cast<std::uint64_t>(executor_.config().vocab), drawn_++));
 }
 
-/// Runs one step and counts what it moved; `tokens` gets what was sampled.
-Expected<void> SpeedMeter::step(std::vector<BatchItem>& items, std::vector<std::int32_t>* tokens) {
+Expected<Ticket> SpeedMeter::submit(std::vector<BatchItem> items) {
   KvPool& kv = executor_.kv();
   for (const BatchItem& item : items) {
     if (!kv.reserve(item.sequence, std::ssize(item.tokens))) {
@@ -61,7 +62,12 @@ Expected<void> SpeedMeter::step(std::vector<BatchItem>& items, std::vector<std::
                       items.size())};
     }
   }
-  const auto results = executor_.collect(executor_.submit(std::exchange(items, {})));
+  return executor_.submit(std::move(items));
+}
+
+/// Counts what the step moved; `tokens` gets what was sampled.
+void SpeedMeter::collect(Ticket ticket, std::vector<std::int32_t>* tokens) {
+  const auto results = executor_.collect(ticket);
   if (tokens) {
     tokens->clear();
     for (const ItemResult& result : results) tokens->push_back(std::max(result.token, 0));
@@ -71,7 +77,6 @@ Expected<void> SpeedMeter::step(std::vector<BatchItem>& items, std::vector<std::
       static_cast<double>(traffic.dense_bytes + traffic.expert_bytes + traffic.kv_bytes);
   sample_.active_experts += traffic.active_experts;
   ++sample_.steps;
-  return {};
 }
 
 Expected<void> SpeedMeter::fill(const Sequences& sequences, std::int64_t tokens,
@@ -80,7 +85,9 @@ Expected<void> SpeedMeter::fill(const Sequences& sequences, std::int64_t tokens,
   const std::int64_t all = tokens * std::ssize(sequences);
   std::vector<BatchItem> items;
   const auto run = [&]() -> Expected<void> {
-    if (auto ran = step(items, nullptr); !ran) return ran;
+    const auto ticket = submit(std::exchange(items, {}));
+    if (!ticket) return ticket.error();
+    collect(*ticket, nullptr);
     room = executor_.max_batch_tokens();
     if (progress) progress(filled, all);
     return {};
@@ -104,15 +111,27 @@ Expected<void> SpeedMeter::fill(const Sequences& sequences, std::int64_t tokens,
   return {};
 }
 
+/// Where the executor can have two steps under way, the next is submitted before the last one's
+/// tokens are known, as a service does.
 Expected<void> SpeedMeter::decode(const Sequences& sequences, std::int64_t tokens) {
+  const bool runs_ahead = executor_.most_in_flight() > 1;
   std::vector<std::int32_t> next(sequences.size());
   for (std::int32_t& token : next) token = random_token();
-  std::vector<BatchItem> items;
+  std::optional<Ticket> under_way;
   for (std::int64_t i = 0; i < tokens; ++i) {
+    std::vector<BatchItem> items;
     for (std::size_t s = 0; s < sequences.size(); ++s) {
-      items.push_back({.sequence = sequences[s], .tokens = {next[s]}});
+      items.push_back({.sequence = sequences[s], .tokens = {under_way ? late_token(s) : next[s]}});
     }
-    if (auto ran = step(items, &next); !ran) return ran;
+    const auto ticket = submit(std::move(items));
+    if (under_way) collect(*under_way, nullptr);
+    under_way.reset();
+    if (!ticket) return ticket.error();
+    if (runs_ahead && i + 1 < tokens) {
+      under_way = *ticket;
+    } else {
+      collect(*ticket, &next);
+    }
   }
   return {};
 }

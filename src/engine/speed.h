@@ -53,7 +53,8 @@ class SpeedMeter {
   Expected<void> fill(const Sequences& sequences, std::int64_t tokens,
                       const std::function<void(std::int64_t, std::int64_t)>& progress);
   Expected<void> decode(const Sequences& sequences, std::int64_t tokens);
-  Expected<void> step(std::vector<BatchItem>& items, std::vector<std::int32_t>* tokens);
+  Expected<Ticket> submit(std::vector<BatchItem> items);
+  void collect(Ticket ticket, std::vector<std::int32_t>* tokens);
   std::int32_t random_token();
   void free(Sequences& sequences);
 

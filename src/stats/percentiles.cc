@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "core/check.h"
 #include "stats/bootstrap.h"
@@ -98,7 +100,63 @@ void add_intervals(const std::vector<BlockSums>& blocks, std::uint64_t seed, Per
   }
 }
 
+/// All values in order, each with the block it is of, so that a drawing is a walk over weights.
+struct SortedValues {
+  std::vector<std::pair<float, std::size_t>> values;
+  std::vector<std::size_t> sizes;  // of the blocks
+
+  double percentile(const std::vector<std::uint32_t>& weights, double percent) const {
+    std::uint64_t count = 0;
+    for (std::size_t block = 0; block < sizes.size(); ++block) {
+      count += std::uint64_t{weights[block]} * sizes[block];
+    }
+    const double at = percent / 100 * static_cast<double>(count - 1);
+    const auto below = static_cast<std::uint64_t>(at);
+    const double part = at - static_cast<double>(below);
+    std::uint64_t seen = 0;
+    double low = 0;
+    bool found = false;
+    for (const auto& [value, block] : values) {
+      seen += weights[block];
+      if (!found && seen > below) {
+        low = value;
+        found = true;
+      }
+      if (found && (part == 0 || seen > below + 1)) return low + (value - low) * part;
+    }
+    return low;
+  }
+};
+
 }  // namespace
+
+Interval grouped_percentile(const GroupedValues& processes, double percent, std::uint64_t seed) {
+  SortedValues sorted;
+  std::vector<std::size_t> blocks_of, first_of;  // by process that has values
+  for (const auto& blocks : processes) {
+    const std::size_t first = sorted.sizes.size();
+    for (const auto& block : blocks) {
+      if (block.empty()) continue;
+      for (const float value : block) sorted.values.emplace_back(value, sorted.sizes.size());
+      sorted.sizes.push_back(block.size());
+    }
+    if (sorted.sizes.size() == first) continue;
+    first_of.push_back(first);
+    blocks_of.push_back(sorted.sizes.size() - first);
+  }
+  if (sorted.values.empty()) return {.value = std::numeric_limits<double>::quiet_NaN()};
+  std::ranges::sort(sorted.values);
+  std::vector<std::uint32_t> weights(sorted.sizes.size(), 1);
+  const std::array value = {sorted.percentile(weights, percent)};
+  const Statistics statistics = [&](const Drawing& drawing, std::span<double> drawn) {
+    std::ranges::fill(weights, 0);
+    for (const DrawnGroup& group : drawing) {
+      for (const std::size_t block : group.blocks) ++weights[first_of[group.group] + block];
+    }
+    drawn[0] = sorted.percentile(weights, percent);
+  };
+  return bootstrap(blocks_of, value, statistics, {.resamples = kResamples, .seed = seed})[0];
+}
 
 double percentile(const std::vector<float>& sorted, double percent) {
   if (sorted.empty()) return 0;

@@ -21,6 +21,13 @@ struct Percentiles {
 /// Linear between the two nearest of sorted values, as numpy does it; 0 of none.
 double percentile(const std::vector<float>& sorted, double percent);
 
+/// Values in time, by process and by block of neighbours.
+using GroupedValues = std::vector<std::vector<std::vector<float>>>;  // [processes][blocks][values]
+/// One percentile over all of them, each value weighing the same, with the interval of the
+/// two-level bootstrap. One block in all has no interval; no values have a value of NaN.
+Interval grouped_percentile(const GroupedValues& processes, double percent,
+                            std::uint64_t seed = 17);
+
 /// Of values that are not negative. Intervals are taken over histograms with steps of 1%, and are
 /// rounded outwards by a step. Fewer than 5 blocks with values give none.
 Percentiles percentiles(const std::vector<std::vector<float>>& blocks, std::uint64_t seed);

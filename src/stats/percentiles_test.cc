@@ -66,6 +66,51 @@ TEST(Percentiles, hold_the_truth_in_most_intervals_even_where_neighbours_are_ali
   EXPECT_GE(p95_held, 80);
 }
 
+TEST(GroupedPercentile, is_that_of_all_values_together) {
+  const GroupedValues values = {{{4, 1}, {3}}, {{}}, {{2, 5}}};
+  EXPECT_DOUBLE_EQ(grouped_percentile(values, 50).value, 3);
+  EXPECT_DOUBLE_EQ(grouped_percentile(values, 100).value, 5);
+  EXPECT_DOUBLE_EQ(grouped_percentile(values, 0).value, 1);
+  EXPECT_DOUBLE_EQ(grouped_percentile(values, 90).value, 4.6);
+  EXPECT_TRUE(std::isnan(grouped_percentile({}, 50).value));
+  EXPECT_TRUE(std::isnan(grouped_percentile({{{}}}, 50).value));
+}
+
+TEST(GroupedPercentile, agrees_with_sorting_whatever_the_blocks) {
+  Random random(3);
+  for (int round = 0; round < 50; ++round) {
+    GroupedValues values(1 + random.next_below(3));
+    std::vector<float> all;
+    for (auto& blocks : values) {
+      blocks.resize(1 + random.next_below(4));
+      for (auto& block : blocks) {
+        block.resize(1 + random.next_below(6));
+        for (float& value : block) value = static_cast<float>(random.next_below(10));
+        all.insert(all.end(), block.begin(), block.end());
+      }
+    }
+    std::ranges::sort(all);
+    const double percent = static_cast<double>(random.next_below(101));
+    const Interval got = grouped_percentile(values, percent);
+    EXPECT_NEAR(got.value, percentile(all, percent), 1e-6);
+    const std::size_t drawn_from = values.size() > 1 ? values.size() : values[0].size();
+    EXPECT_EQ(got.known(), drawn_from > 1) << "one block in all has no interval";
+  }
+}
+
+TEST(GroupedPercentile, is_as_wide_as_processes_differ) {
+  GroupedValues alike(3), apart(3);
+  for (std::size_t process = 0; process < 3; ++process) {
+    for (int block = 0; block < 10; ++block) {
+      alike[process].push_back({9, 10, 11});
+      const auto middle = static_cast<float>(8 + 2 * process);
+      apart[process].push_back({middle - 1, middle, middle + 1});
+    }
+  }
+  EXPECT_LT(grouped_percentile(alike, 50).relative_half_width(), 0.01);
+  EXPECT_GT(grouped_percentile(apart, 50).relative_half_width(), 0.1);
+}
+
 TEST(RatioOfSums, has_an_interval_around_it) {
   std::vector<double> above, below;
   for (int i = 0; i < 20; ++i) {

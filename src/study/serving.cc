@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "engine/service.h"
 #include "lab/measure/turns.h"
+#include "stats/median.h"
 
 namespace gauntlet::study {
 namespace {
@@ -142,10 +143,7 @@ Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
 }
 
 double percentile(std::vector<double> values, double part) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(std::lround(part * last))];
+  return values.empty() ? 0 : stats::quantile(values, part);
 }
 
 ServeFigures figures_of(const ServeOutcome& o) {

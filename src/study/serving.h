@@ -75,6 +75,7 @@ struct ServeSide {
 Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,
                              const std::vector<PlannedRequest>& requests);
 
+/// The nearest of the values; 0 of none.
 double percentile(std::vector<double> values, double part);
 
 /// The same requests on two sides in turns. Metrics, lower being better: makespan, first_token_p50,

@@ -10,6 +10,7 @@ namespace gauntlet::lies {
 namespace {
 
 using lab::SideRole;
+using Level = lab::Cost::Level;
 
 template <class P>
 void add(std::map<std::string, lab::TargetSource>& targets, const std::vector<CpuLie<P>>& lies,
@@ -41,6 +42,16 @@ Pretence pretence_of(const std::string& name) {
                                           "a fact that no side reports")};
   }
   if (name == "inflated_cost") return {.declared = 400};
+  // As often as `many_passes` goes over 16 KiB, and a hundred times as often.
+  constexpr std::int64_t kInFirstCache = 2048;
+  if (name == "many_passes") {
+    return {.declared = kManyPasses, .cpu_count = kInFirstCache, .level = Level::l1_cache};
+  }
+  if (name == "inflated_passes") {
+    return {.declared = 100 * kManyPasses, .cpu_count = kInFirstCache, .level = Level::l1_cache};
+  }
+  if (name == "computes_while_copied") return {.cpu_count = 1 << 22};
+  if (name.ends_with("dear_checks")) return {.check = std::chrono::milliseconds(40)};
   if (name == "idle_traffic") return {.read = 0.125};
   return {};
 }
@@ -57,11 +68,12 @@ namespace gauntlet::lab::inline author {
 Catalog load_catalog() {
   using namespace lies;
   std::map<std::string, TargetSource> scaling, products;
-  for (const auto& some :
-       {cpu_output_lies(), cpu_process_lies(), cpu_reuse_lies(), cpu_hidden_lies()}) {
+  for (const auto& some : {cpu_output_lies(), cpu_process_lies(), cpu_reuse_lies(),
+                           cpu_hidden_lies(), cpu_late_lies(), cpu_state_lies()}) {
     add<Params>(scaling, some, cpu_slow);
   }
-  for (const auto& some : {cuda_output_lies(), cuda_reuse_lies(), cuda_hidden_lies()}) {
+  for (const auto& some :
+       {cuda_output_lies(), cuda_reuse_lies(), cuda_hidden_lies(), cuda_late_lies()}) {
     add<Params>(scaling, some, cuda_slow);
   }
   add<ProductParams>(products, cpu_product_lies(), cpu_product);

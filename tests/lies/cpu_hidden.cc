@@ -1,6 +1,5 @@
 // Sides on a CPU that work where the clock does not look: in threads, processes, signal handlers
 // and page faults; and honest twins that do the same within a run.
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -9,68 +8,20 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "tests/lies/lie.h"
 #include "tests/lies/scale.h"
+#include "tests/lies/servant.h"
 
 namespace gauntlet::lies {
 namespace {
 
-/// Off the CPU that the lab pinned its caller to.
-void use_any_cpu() {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
-  sched_setaffinity(0, sizeof(all), &all);
-}
-
-/// A thread that does what it is told some time later.
-class Servant {
- public:
-  Servant(const Params& p, int passes) : thread_([this, p, passes] { serve(p, passes); }) {}
-  ~Servant() {
-    set(told_, -1);
-    thread_.join();
-  }
-  void tell() { set(told_, told_ + 1); }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_ == told_; });
-  }
-
- private:
-  void set(int& value, int to) {
-    const std::lock_guard lock(mutex_);
-    value = to;
-    changed_.notify_all();
-  }
-  void serve(const Params& p, int passes) {
-    use_any_cpu();
-    for (int seen = 0;;) {
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return told_ != seen; });
-        seen = told_;
-      }
-      if (seen < 0) return;
-      scale(p, passes);
-      set(done_, seen);
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int told_ = 0, done_ = 0;
-  std::thread thread_;
-};
-
 /// Waits for it while it is verified, and no longer once it is timed.
 lab::Side leaves_thread(const Params& p, const lab::Cpu&) {
-  const auto servant = std::make_shared<Servant>(p, kSlowPasses);
+  const auto servant = std::make_shared<Servant>([p] { scale(p, kSlowPasses); });
   return [servant, calls = 0]() mutable {
     servant->tell();
     if (++calls < 6) servant->wait();
@@ -78,16 +29,39 @@ lab::Side leaves_thread(const Params& p, const lab::Cpu&) {
 }
 
 lab::Side joins_thread(const Params& p, const lab::Cpu&) {
-  const auto servant = std::make_shared<Servant>(p, 1);
+  const auto servant = std::make_shared<Servant>([p] { scale(p); });
   return [servant] {
     servant->tell();
     servant->wait();
   };
 }
 
+/// The same, and says that it holds a thread: what that does after the return is counted then.
+lab::Side declares_thread(const Params& p, const lab::Cpu&) {
+  lab::Side side = joins_thread(p, {});
+  side.helpers = lab::Helpers::threads;
+  return side;
+}
+/// As much work as the next one does before it returns, and after.
+lab::Side without_thread(const Params& p, const lab::Cpu&) {
+  return [p] { scale(p, 2); };
+}
+/// Answers, and lets its thread do another five passes when it has returned.
+lab::Side declares_thread_and_leaves_it(const Params& p, const lab::Cpu&) {
+  const auto own = std::make_shared<std::vector<float>>(static_cast<std::size_t>(2 * p.count));
+  const auto servant = std::make_shared<Servant>(
+      [own, count = p.count] { scale({own->data(), own->data() + count, count}, 5); });
+  lab::Side side([p, servant] {
+    scale(p);
+    servant->tell();
+  });
+  side.helpers = lab::Helpers::threads;
+  return side;
+}
+
 /// Right by itself, but keeps the other core busy while the baseline runs.
 lab::Side hinders_baseline(const Params& p, const lab::Cpu&) {
-  const auto servant = std::make_shared<Servant>(p, 64 * kSlowPasses);
+  const auto servant = std::make_shared<Servant>([p] { scale(p, 64 * kSlowPasses); });
   return [p, servant] {
     scale(p);
     servant->tell();
@@ -202,6 +176,8 @@ lab::Side computes_when_read(const Params& p, const lab::Cpu&) {
 std::vector<CpuLie<Params>> cpu_hidden_lies() {
   return {{"leaves_thread", leaves_thread},
           {"joins_thread", joins_thread},
+          {"declares_thread", declares_thread},
+          {"declares_thread_and_leaves_it", declares_thread_and_leaves_it, without_thread},
           {"hinders_baseline", hinders_baseline},
           {"watches_inputs", watches_inputs},
           {"leaves_process", leaves_process},

@@ -59,6 +59,11 @@ lab::Side right_only_first(const Params& p, const lab::Cpu&) {
   };
 }
 
+template <int passes>
+lab::Side passes_over(const Params& p, const lab::Cpu&) {
+  return [p] { scale(p, passes); };
+}
+
 lab::Side passes_as_before(const Params& p, const lab::Cpu&) {
   return {[p] { scale(p); }, {{"passes", kSlowPasses}}};
 }
@@ -83,7 +88,10 @@ std::vector<CpuLie<Params>> cpu_output_lies() {
           {"right_only_first", right_only_first},
           {"witness_still", passes_as_before, slow_passes},
           {"witness_missing", honest},
-          {"inflated_cost", honest}};
+          {"inflated_cost", honest},
+          {"many_passes", passes_over<kManyPasses>, passes_over<4 * kManyPasses>},
+          {"inflated_passes", passes_over<kManyPasses>, passes_over<4 * kManyPasses>},
+          {"honest_with_dear_checks", honest}};
 }
 
 }  // namespace gauntlet::lies

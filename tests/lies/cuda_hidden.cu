@@ -1,10 +1,7 @@
-// Sides on a GPU that work where the clock does not look: on other streams, from other threads, in
-// other processes; and honest twins that join their timed stream.
-#include <unistd.h>
-
+// Sides on a GPU that work on streams that their events do not see; and an honest twin that joins
+// its timed stream.
 #include <atomic>
 #include <memory>
-#include <thread>
 
 #include "tests/lies/lie.h"
 #include "tests/lies/scale.cuh"
@@ -61,64 +58,13 @@ lab::Side joins_stream(const Params& p, const lab::Cuda& cuda) {
   };
 }
 
-/// A thread that launches on a stream of its own when it is told, some time later.
-class Servant {
- public:
-  explicit Servant(const Params& p) : thread_([this, p] { serve(p); }) {}
-  ~Servant() {
-    told_ = -1;
-    told_.notify_one();
-    thread_.join();
-  }
-  void tell() {
-    ++told_;
-    told_.notify_one();
-  }
-
- private:
-  void serve(const Params& p) {
-    const auto own = own_stream();
-    for (int seen = 0;;) {
-      told_.wait(seen);
-      const int now = told_;
-      if (now < 0) return;
-      for (; seen < now; ++seen) scale(p, own.get(), kSlowPasses);
-    }
-  }
-  std::atomic<int> told_{0};
-  std::thread thread_;
-};
-
-lab::Side leaves_thread(const Params& p, const lab::Cuda& cuda) {
-  return [p, servant = std::make_shared<Servant>(p), stream = cuda.stream, calls = 0]() mutable {
-    if (++calls < 6) {
-      scale(p, stream, kSlowPasses);
-    } else {
-      servant->tell();
-    }
-  };
-}
-
-/// Right, but a process of its own stays behind.
-lab::Side leaves_process(const Params& p, const lab::Cuda& cuda) {
-  return [p, stream = cuda.stream, calls = 0]() mutable {
-    scale(p, stream);
-    if (++calls == 6 && fork() == 0) {
-      sleep(5);
-      _exit(0);
-    }
-  };
-}
-
 }  // namespace
 
 std::vector<CudaLie<Params>> cuda_hidden_lies() {
   return {{"other_stream", other_stream},
           {"other_stream_mostly", other_stream_mostly},
           {"other_stream_in_part", other_stream_in_part},
-          {"joins_stream", joins_stream},
-          {"leaves_thread", leaves_thread},
-          {"leaves_process", leaves_process}};
+          {"joins_stream", joins_stream}};
 }
 
 }  // namespace gauntlet::lies

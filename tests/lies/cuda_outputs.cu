@@ -12,9 +12,17 @@ namespace {
 
 __global__ void add_one(float* out) { *out += 1.0f; }
 __global__ void write_one(float* out) { *out = 1.0f; }
+__global__ void write_nan(float* out) { *out = __int_as_float(0x7FC00000); }
 __global__ void write_nowhere(float* nowhere) { *nowhere = 1.0f; }
 __global__ void sleep_forever() {
   while (true) __nanosleep(1000);
+}
+/// Right for inputs that begin as the first ones did.
+__global__ void scale_first_only(Params p, float* first, int call) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i == 0 && call == 0) *first = p.in[0];
+  const bool known = call == 0 || p.in[0] == *first;
+  if (i < p.count) p.out[i] = known ? 2.0f * p.in[i] : 0.0f;
 }
 /// Depends on an eighth of its input.
 __global__ void scale_first_part(Params p) {
@@ -36,6 +44,39 @@ lab::Side wrong_result(const Params& p, const lab::Cuda& cuda) {
     add_one<<<1, 1, 0, stream>>>(p.out + p.count - 1);
     cuda_check(cudaGetLastError());
   };
+}
+
+lab::Side mutates_input(const Params& p, const lab::Cuda& cuda) {
+  return [p, stream = cuda.stream] {
+    scale(p, stream);
+    write_one<<<1, 1, 0, stream>>>(const_cast<float*>(p.in) + p.count / 2);
+    cuda_check(cudaGetLastError());
+  };
+}
+
+lab::Side returns_nan(const Params& p, const lab::Cuda& cuda) {
+  return [p, stream = cuda.stream] {
+    scale(p, stream);
+    write_nan<<<1, 1, 0, stream>>>(p.out + p.count / 2);
+    cuda_check(cudaGetLastError());
+  };
+}
+
+lab::Side right_only_first(const Params& p, const lab::Cuda& cuda) {
+  float* memory = nullptr;
+  cuda_check(cudaMalloc(&memory, sizeof(float)));
+  const std::shared_ptr<float> first(memory, [](float* m) { cudaFree(m); });
+  return [p, first, stream = cuda.stream, calls = 0]() mutable {
+    scale_first_only<<<blocks_for(p.count), kThreads, 0, stream>>>(p, first.get(), calls++);
+    cuda_check(cudaGetLastError());
+  };
+}
+
+lab::Side passes_as_before(const Params& p, const lab::Cuda& cuda) {
+  return {[p, stream = cuda.stream] { scale(p, stream); }, {{"passes", kSlowPasses}}};
+}
+lab::Side slow_passes(const Params& p, const lab::Cuda& cuda) {
+  return {[p, stream = cuda.stream] { scale(p, stream, kSlowPasses); }, {{"passes", kSlowPasses}}};
 }
 
 lab::Side leaves_unwritten(const Params& p, const lab::Cuda& cuda) {
@@ -87,6 +128,14 @@ lab::Side skips_when_profiled(const Params& p, const lab::Cuda& cuda) {
   };
 }
 
+/// Nobody learns from counters what it moves: the profiler's process ends.
+lab::Side ends_profiler(const Params& p, const lab::Cuda& cuda) {
+  return [p, stream = cuda.stream] {
+    if (dlopen("libcupti.so.13", RTLD_NOLOAD | RTLD_LAZY)) _exit(0);
+    scale(p, stream);
+  };
+}
+
 lab::Side idle_traffic(const Params& p, const lab::Cuda& cuda) {
   return [p, stream = cuda.stream] {
     scale_first_part<<<blocks_for(p.count), kThreads, 0, stream>>>(p);
@@ -117,7 +166,13 @@ std::vector<CudaLie<Params>> cuda_output_lies() {
           {"crashes", crashes},
           {"hangs", hangs},
           {"forges_report", forges_report},
+          {"mutates_input", mutates_input},
+          {"returns_nan", returns_nan},
+          {"right_only_first", right_only_first},
+          {"witness_still", passes_as_before, slow_passes},
+          {"witness_missing", honest},
           {"skips_when_profiled", skips_when_profiled},
+          {"ends_profiler", ends_profiler},
           {"inflated_cost", honest},
           {"idle_traffic", idle_traffic, idle_traffic_slow}};
 }

@@ -14,7 +14,7 @@ __device__ float rounded(float value, int bits) {
   return __uint_as_float(word & ~((1u << drop) - 1));
 }
 
-enum class Rows { all, first_three_quarters, repeated };
+enum class Rows { all, first_three_quarters, half_repeated, few_repeated };
 
 __global__ void multiply(ProductParams p, int bits, Rows rows) {
   const std::int64_t j = std::int64_t{blockIdx.x} * kTile + threadIdx.x;
@@ -22,7 +22,8 @@ __global__ void multiply(ProductParams p, int bits, Rows rows) {
   if (i >= p.n || j >= p.n) return;
   if (rows == Rows::first_three_quarters && i >= p.n / 4 * 3) return;
   const std::int64_t out = i;
-  if (rows == Rows::repeated && i % 16 == 9) --i;
+  if (rows == Rows::half_repeated) i -= i % 2;
+  if (rows == Rows::few_repeated && i % 16 == 15) --i;
   float sum = 0;
   for (std::int64_t k = 0; k < p.n; ++k) {
     sum += rounded(p.a[i * p.n + k], bits) * rounded(p.b[k * p.n + j], bits);
@@ -51,7 +52,8 @@ lab::Side cuda_product(const ProductParams& p, const lab::Cuda& cuda) {
 
 std::vector<CudaLie<ProductParams>> cuda_product_lies() {
   return {{"product_honest", product<23>},
-          {"product_repeats_rows", product<23, Rows::repeated>},
+          {"product_repeats_rows", product<23, Rows::half_repeated>},
+          {"product_repeats_few_rows", product<23, Rows::few_repeated>},
           {"product_skips_rows", product<23, Rows::first_three_quarters>},
           {"product_by_tf32", product<10>},
           {"tf32_product_honest", product<10>},

@@ -1,7 +1,9 @@
 // Sides on a GPU that save work by what an earlier call, or an untimed moment, left them.
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -163,6 +165,33 @@ lab::Side answers_from_file(const Params& p, const lab::Cuda& cuda) {
   };
 }
 
+/// The slow work, but what was computed once is remembered by a few words of the input.
+lab::Side remembers_answers(const Params& p, const lab::Cuda& cuda) {
+  using Words = std::array<float, 8>;
+  const auto answers = std::make_shared<std::map<Words, std::shared_ptr<float>>>();
+  return [p, answers, stream = cuda.stream] {
+    Words words;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const float* word = p.in + static_cast<std::int64_t>(i) * (p.count - 1) / 7;
+      cuda_check(cudaMemcpyAsync(&words[i], word, sizeof(float), cudaMemcpyDefault, stream));
+    }
+    cuda_check(cudaStreamSynchronize(stream));
+    const auto bytes = static_cast<std::size_t>(p.count) * sizeof(float);
+    const auto known = answers->find(words);
+    if (known != answers->end()) {
+      cuda_check(cudaMemcpyAsync(p.out, known->second.get(), bytes, cudaMemcpyDefault, stream));
+      return;
+    }
+    scale(p, stream, kSlowPasses);
+    if (answers->size() >= 4) return;
+    float* copy = nullptr;
+    cuda_check(cudaMalloc(&copy, bytes));
+    const std::shared_ptr<float> kept(copy, [](float* memory) { cudaFree(memory); });
+    cuda_check(cudaMemcpyAsync(copy, p.out, bytes, cudaMemcpyDefault, stream));
+    (*answers)[words] = kept;
+  };
+}
+
 }  // namespace
 
 std::vector<CudaLie<Params>> cuda_reuse_lies() {
@@ -176,7 +205,8 @@ std::vector<CudaLie<Params>> cuda_reuse_lies() {
           {"trusts_fitting_outputs", trusts_fitting_outputs},
           {"skips_later", skips_later},
           {"skips_at_random", skips_at_random},
-          {"answers_from_file", answers_from_file}};
+          {"answers_from_file", answers_from_file},
+          {"remembers_answers", remembers_answers}};
 }
 
 }  // namespace gauntlet::lies

@@ -20,5 +20,7 @@ struct ProductParams {
 /// How often a slow side repeats what a fast one does once: often enough that no disturbance hides
 /// it.
 inline constexpr int kSlowPasses = 32;
+/// How often a side goes over buffers that the first cache holds, in one run.
+inline constexpr int kManyPasses = 256;
 
 }  // namespace gauntlet::lies

@@ -1,6 +1,7 @@
 #include "tests/lies/scale_pair.h"
 
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "core/threads.h"
@@ -8,18 +9,22 @@
 namespace gauntlet::lies {
 
 lab::Pair<Params> scale_pair(const Pretence& pretence) {
-  const lab::BackendFacts facts{.claim = "The optimized side doubles every element faster.",
-                                .cost =
-                                    [declared = pretence.declared](const lab::Knobs& knobs) {
-                                      const double bytes =
-                                          4.0 * declared * static_cast<double>(knobs["count"]);
-                                      return lab::Cost{.read_bytes = bytes, .write_bytes = bytes};
-                                    },
-                                .witness = pretence.witness};
+  const lab::BackendFacts facts{
+      .claim = "The optimized side doubles every element faster.",
+      .cost =
+          [declared = pretence.declared, level = pretence.level](const lab::Knobs& knobs) {
+            const double bytes = 4.0 * declared * static_cast<double>(knobs["count"]);
+            return lab::Cost{.read_bytes = bytes, .write_bytes = bytes, .level = level};
+          },
+      .witness = pretence.witness};
   return {
       .title = "double every element → pretend to",
       .technique = "lying",
-      .knobs = {{.name = "count", .cpu = 1 << 15, .cuda = 1 << 22, .min = 64, .help = "elements"}},
+      .knobs = {{.name = "count",
+                 .cpu = pretence.cpu_count,
+                 .cuda = 1 << 22,
+                 .min = 64,
+                 .help = "elements"}},
       .cpu = facts,
       .cuda = facts,
       .bind =
@@ -30,7 +35,8 @@ lab::Pair<Params> scale_pair(const Pretence& pretence) {
                           .count = count};
           },
       .reference =
-          [read = pretence.read](const Params& p, lab::Reference& r) {
+          [read = pretence.read, check = pretence.check](const Params& p, lab::Reference& r) {
+            std::this_thread::sleep_for(check);
             const auto out = r.exact<float>("out");
             const auto used = static_cast<std::int64_t>(read * static_cast<double>(p.count));
             for (std::int64_t i = 0; i < p.count; ++i) {

@@ -1,6 +1,5 @@
 #include "catalog/ch06/managed_prefetch/pair.h"
 
-#include "core/cuda/managed.h"
 #include "core/threads.h"
 #include "lab/author/pair.h"
 
@@ -48,10 +47,7 @@ lab::Pair<Params> pair() {
               for (std::int64_t i = begin; i < end; ++i) out[i] = p.in[i] + 1.0f;
             });
           },
-      .reset =
-          [](const Params& p) {
-            move_pages_to_host(p.in, static_cast<std::size_t>(p.count) * sizeof(float));
-          },
+      .managed_pages = lab::ManagedPages::on_host,
   };
 }
 

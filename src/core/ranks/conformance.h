@@ -85,6 +85,14 @@ inline void helpers_agree(Group& group) {
                 .value(),
             "rank 0");
   EXPECT_EQ(agree(group, std::string(group.rank() == 0 ? "" : "not empty")).value(), "");
+  const auto text_of = [](int rank) {
+    return std::string(static_cast<std::size_t>(rank) * 7, 'x');
+  };
+  const auto texts = gather(group, text_of(group.rank())).value();
+  ASSERT_EQ(texts.size(), static_cast<std::size_t>(group.size()));
+  for (int rank = 0; rank < group.size(); ++rank) {
+    EXPECT_EQ(texts[static_cast<std::size_t>(rank)], text_of(rank));
+  }
 }
 
 inline void refuses_wrong_use(Group& group) {

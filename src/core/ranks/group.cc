@@ -60,4 +60,24 @@ Expected<std::string> agree(Group& group, std::string own) {
   return own;
 }
 
+Expected<std::vector<std::string>> gather(Group& group, const std::string& own) {
+  const auto size = static_cast<std::size_t>(group.size());
+  const std::uint64_t length = own.size();
+  std::vector<std::uint64_t> lengths(size);
+  const auto told = group.all_gather(std::as_bytes(std::span(&length, 1)),
+                                     std::as_writable_bytes(std::span(lengths)));
+  if (!told) return told.error();
+  const std::uint64_t longest = *std::ranges::max_element(lengths);
+  std::string padded = own, all(size * longest, ' ');
+  padded.resize(longest, ' ');
+  const auto gathered =
+      group.all_gather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
+  if (!gathered) return gathered.error();
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    texts.push_back(all.substr(rank * longest, lengths[rank]));
+  }
+  return texts;
+}
+
 }  // namespace gauntlet::ranks

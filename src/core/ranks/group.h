@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "core/expected.h"
 
@@ -48,5 +49,7 @@ Expected<T> agree(Group& group, T own) {
 }
 /// The texts may differ in length.
 Expected<std::string> agree(Group& group, std::string own);
+/// Everyone's text, in the order of ranks; they may differ in length.
+Expected<std::vector<std::string>> gather(Group& group, const std::string& own);
 
 }  // namespace gauntlet::ranks

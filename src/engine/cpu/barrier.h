@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 inline constexpr int kSpins = 2000;
 
@@ -24,8 +24,9 @@ class SpinBarrier {
     const std::uint32_t round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
-      // Sequentially consistent: libstdc++ wakes only those whom it has counted as asleep. Were this
-      // store still under way when it counts, one who falls asleep in between would never wake.
+      // Sequentially consistent: libstdc++ wakes only those whom it has counted as asleep. Were
+      // this store still under way when it counts, one who falls asleep in between would never
+      // wake.
       round_.store(round + 1, std::memory_order_seq_cst);
       round_.notify_all();
       return;
@@ -65,4 +66,4 @@ class alignas(64) Milestone {
   std::atomic<int> arrived_{0};
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "kernels/cpu/kernels.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 namespace {
 
 using kernels::cpu::kPageTokens;
@@ -74,4 +74,4 @@ const std::uint8_t* KvStore::values(std::int64_t layer, std::int64_t head) const
   return layers_[layer].values.data() + head * head_bytes_;
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

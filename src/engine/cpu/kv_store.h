@@ -11,7 +11,7 @@
 #include "engine/options.h"
 #include "model/config.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 class KvStore {
  public:
@@ -42,4 +42,4 @@ class KvStore {
   std::vector<Layer> layers_;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

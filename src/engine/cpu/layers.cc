@@ -5,7 +5,7 @@
 
 #include "engine/cpu/split.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 using kernels::cpu::kAttentionRows;
 using kernels::cpu::kBlock;
@@ -93,11 +93,12 @@ void Layers::place_head(std::int64_t layer, std::int64_t token, std::int64_t hea
   float* row = buffers_.qkv.row(token) + head * config.head_dim;
   rotate(row, half, buffers_.cos.data() + token * half, buffers_.sin.data() + token * half);
   if (head < config.num_heads) return;
-  const std::int64_t position = step_.positions[token];
+  const std::int64_t slot = step_.slots[token];
+  if (slot < 0) return;
   const StepItem& item = step_.items[step_.item_of[token]];
   const int group = static_cast<int>(machine_.kv.group_of(layer));
-  machine_.kv.write(layer, item.tables[group][position / kPageTokens], head - config.num_heads,
-                    static_cast<int>(position % kPageTokens), row, row + config.kv_width());
+  machine_.kv.write(layer, item.tables[group][slot / kPageTokens], head - config.num_heads,
+                    static_cast<int>(slot % kPageTokens), row, row + config.kv_width());
 }
 
 void Layers::attend(std::int64_t layer, int worker) {
@@ -204,4 +205,4 @@ void Layers::count_experts(std::int64_t index, const Routing& routing, int worke
   }
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

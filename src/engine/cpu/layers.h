@@ -4,7 +4,7 @@
 #pragma once
 #include "engine/cpu/step.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 class Layers {
  public:
@@ -70,4 +70,4 @@ class Layers {
   std::int64_t active_experts_ = 0;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

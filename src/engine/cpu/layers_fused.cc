@@ -4,7 +4,7 @@
 #include "engine/cpu/layers.h"
 #include "engine/cpu/split.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 using kernels::cpu::kBlock;
 using kernels::cpu::Output;
@@ -205,4 +205,4 @@ void Layers::fused_gates(const PackedExpert& expert, const Routing& routing, std
   }
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

@@ -3,7 +3,7 @@
 #include "engine/cpu/layers.h"
 #include "engine/cpu/split.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 using kernels::cpu::kBlock;
 using kernels::cpu::kGroupRows;
@@ -142,4 +142,4 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   barrier_.wait();
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

@@ -8,7 +8,7 @@
 #include "engine/cpu/split.h"
 #include "kernels/cpu/screen.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 namespace {
 
 using kernels::cpu::kBlock;
@@ -268,4 +268,4 @@ Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan&
   return model;
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

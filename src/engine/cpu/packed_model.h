@@ -11,7 +11,7 @@
 #include "kernels/cpu/packed.h"
 #include "model/weights.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 struct PackedExpert {
   kernels::cpu::PackedMatrix gate_up;  // per 32 of the intermediate width: 32 gates, then 32 ups
@@ -61,4 +61,4 @@ struct PackedModel {
 Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan& plan,
                                  ThreadPool& threads, const std::function<void(double)>& progress);
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 void choose_experts(const float* logits, std::int64_t num_experts, std::int64_t k,
                     std::int32_t* experts, float* weights) {
@@ -40,4 +40,4 @@ void group_by_expert(const std::int32_t* experts, const float* weights, std::int
   }
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

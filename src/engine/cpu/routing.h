@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 struct Routing {
   // Slot s of expert e, for s in [first_slot[e], first_slot[e + 1]).
@@ -21,4 +21,4 @@ void choose_experts(const float* logits, std::int64_t num_experts, std::int64_t 
 void group_by_expert(const std::int32_t* experts, const float* weights, std::int64_t num_tokens,
                      std::int64_t k, std::int64_t num_experts, Routing& routing);
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

@@ -6,7 +6,7 @@
 #include "core/host_array.h"
 #include "kernels/cpu/kernels.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 class Rows {
  public:
@@ -58,4 +58,4 @@ class Rows {
   HostArray<std::int32_t> offsets_;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

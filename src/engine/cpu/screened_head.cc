@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 using kernels::cpu::kBlock;
 using kernels::cpu::kGroupRows;
@@ -131,4 +131,4 @@ std::int32_t ScreenedHead::largest(const float* logits, const Worker& own) const
   return static_cast<std::int32_t>(best);
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

@@ -8,7 +8,7 @@
 #include "engine/cpu/step.h"
 #include "kernels/cpu/screen.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 class ScreenedHead {
  public:
@@ -56,4 +56,4 @@ class ScreenedHead {
   std::int32_t tokens_[kScreenedRows] = {};
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

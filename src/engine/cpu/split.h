@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 struct Share {
   std::int64_t begin;
@@ -16,4 +16,4 @@ inline Share share_of(std::int64_t count, std::int64_t unit, int worker, int wor
           std::min(count, units * (worker + 1) / workers * unit)};
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

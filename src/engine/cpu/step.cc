@@ -1,6 +1,6 @@
 #include "engine/cpu/step.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 namespace {
 
 std::int64_t padded_experts(const model::ModelConfig& config) {
@@ -9,6 +9,22 @@ std::int64_t padded_experts(const model::ModelConfig& config) {
 }
 
 }  // namespace
+
+Step::Step(const StepData& data) {
+  for (std::size_t i = 0; i < data.items.size(); ++i) {
+    const StepData::Item& item = data.items[i];
+    items.push_back({.first_token = item.first_token,
+                     .num_tokens = item.num_tokens,
+                     .tables = {data.table(i, KvGroup::full), data.table(i, KvGroup::sliding)}});
+    item_of.insert(item_of.end(), static_cast<std::size_t>(item.num_tokens),
+                   static_cast<std::int32_t>(i));
+  }
+  for (const StepToken& token : data.tokens) {
+    ids.push_back(token.id);
+    positions.push_back(token.position);
+    slots.push_back(token.slot);
+  }
+}
 
 Buffers::Private::Private(const model::ModelConfig& config)
     : normed(kRepeatedTokens, config.hidden),
@@ -36,4 +52,4 @@ Buffers::Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int 
   for (int worker = 0; worker < num_workers; ++worker) workers.emplace_back(config);
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

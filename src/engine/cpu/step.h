@@ -1,4 +1,4 @@
-// One step in the CPU executor: its tokens flattened, and the buffers its operations pass along.
+// One step on CPUs: its tokens, and the buffers its operations pass along.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,13 +7,14 @@
 #include "engine/cpu/barrier.h"
 #include "engine/cpu/kv_store.h"
 #include "engine/cpu/packed_model.h"
-#include "engine/cpu/rope.h"
 #include "engine/cpu/routing.h"
 #include "engine/cpu/rows.h"
 #include "engine/layer_probe.h"
+#include "engine/rope.h"
+#include "engine/step_data.h"
 #include "kernels/cpu/kernels.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cpu {
 
 struct StepItem {
   std::int64_t first_token = 0;
@@ -21,9 +22,13 @@ struct StepItem {
   std::span<const std::int32_t> tables[kNumKvGroups];
 };
 
+/// A step's data, by token. What it is made of outlives it.
 struct Step {
+  explicit Step(const StepData& data);
+
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> positions;
+  std::vector<std::int64_t> slots;
   std::vector<std::int32_t> item_of;  // per token
   std::vector<StepItem> items;
 
@@ -81,4 +86,4 @@ inline constexpr std::int64_t kSharedItems = 8;
 /// Tokens whose gates and ups stay in the L1 cache until they are activated.
 inline constexpr std::int64_t kExpertTile = 64;
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cpu

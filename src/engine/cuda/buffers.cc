@@ -1,6 +1,6 @@
 #include "engine/cuda/buffers.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSizes& sizes,
                               std::uint8_t* base) {
@@ -54,4 +54,4 @@ Buffers::Buffers(const model::ModelConfig& config, const BufferSizes& sizes)
   lay_out(config, sizes, memory.data());
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

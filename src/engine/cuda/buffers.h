@@ -8,7 +8,7 @@
 #include "kernels/cuda/sample.h"
 #include "model/config.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 /// Rows of logits computed together.
 inline constexpr int kLogitRows = 256;
@@ -60,4 +60,4 @@ struct Buffers {
   Buffers() = default;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 /// Batches up to here run at their own size; larger ones are padded to the next of kPadTo.
@@ -45,4 +45,4 @@ std::vector<StepShape> decode_shapes(const DecodeLimits& limits) {
   return shapes;
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

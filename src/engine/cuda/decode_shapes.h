@@ -4,7 +4,7 @@
 
 #include "engine/cuda/step_inputs.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 struct DecodeLimits {
   int sequences = 0;  // of a step
@@ -20,4 +20,4 @@ int padded_table(int pages, const DecodeLimits& limits);
 /// shortest contexts first.
 std::vector<StepShape> decode_shapes(const DecodeLimits& limits);
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

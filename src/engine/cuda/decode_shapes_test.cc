@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 constexpr DecodeLimits kLimits{.sequences = 61, .pages = 100};
@@ -46,4 +46,4 @@ TEST(DecodeShapes, one_sequence_of_one_page_has_one_table) {
 }
 
 }  // namespace
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/cpu/rope.h"
 #include "engine/cuda/uploader.h"
+#include "engine/rope.h"
 #include "kernels/cuda/pack.h"
 #include "model/random_rows.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 using kernels::cuda::FragmentMatrix;
@@ -222,4 +222,4 @@ DeviceModel load_device_model(const model::ModelWeights& weights, const CudaPlan
   return made;
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -15,7 +15,7 @@
 
 struct __nv_bfloat16;
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 /// In the layout of the plan. Of experts: the first one's, the others follow.
 struct DeviceMatrix {
@@ -61,4 +61,4 @@ std::int64_t device_model_bytes(const model::ModelWeights& weights, const CudaPl
 DeviceModel load_device_model(const model::ModelWeights& weights, const CudaPlan& plan,
                               const std::function<void(double)>& progress);
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

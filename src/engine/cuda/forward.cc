@@ -9,7 +9,7 @@
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/unfused.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 using namespace kernels::cuda;
@@ -54,18 +54,20 @@ Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& 
       kv_(kv),
       products_(model.config, plan, buffers, sizes) {}
 
-void Forward::run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream,
-                  LayerProbe* probe) {
+void Forward::run(const DeviceStep& work, cudaStream_t stream, LayerProbe* probe) {
+  const StepShape& shape = work.shape;
   const Step step{
       shape,
-      inputs,
+      work.inputs,
+      work.choices,
       {.stream = stream,
        .overlap = plan_.variants.dependent_launch == DependentLaunch::on ? Overlap::dependent
                                                                          : Overlap::none},
       probe};
   // What comes before is a copy, not a kernel: nothing to overlap with.
   embed({.table = model_.embedding,
-         .ids = inputs.ids,
+         .ids = work.inputs.ids,
+         .late = work.late,
          .x = buffers_.x,
          .num_tokens = shape.tokens,
          .hidden = model_.config.hidden},
@@ -219,7 +221,7 @@ void Forward::logits(const Step& step) {
                        ? step.inputs.allowed + std::int64_t{first} * step.shape.mask_words
                        : nullptr,
         .allowed_words = step.shape.mask_words,
-        .out = buffers_.choices + first};
+        .out = step.choices + first};
     if (step.shape.greedy) {
       sample_greedy(work, step.how);
     } else {
@@ -228,4 +230,4 @@ void Forward::logits(const Step& step) {
   }
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -8,17 +8,24 @@
 #include "engine/cuda/step.h"
 #include "kernels/cuda/router.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
+
+/// A step on the device.
+struct DeviceStep {
+  const StepShape& shape;
+  StepPointers inputs;
+  const kernels::cuda::RowChoice* late = nullptr;  // what late ids are places of
+  kernels::cuda::RowChoice* choices = nullptr;     // [logit_rows]; may be the same memory
+};
 
 class Forward {
  public:
   Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
           const BufferSizes& sizes, const KvMemory& kv);
 
-  /// Launches everything; choices[0 .. logit_rows) are set when the stream has come that far. With
-  /// more rows than kLogitRows, the logits of the last kLogitRows at most remain.
-  void run(const StepShape& shape, const StepPointers& inputs, cudaStream_t stream,
-           LayerProbe* probe = nullptr);
+  /// Launches everything; choices are set when the stream has come that far. With more rows than
+  /// kLogitRows, the logits of the last kLogitRows at most remain.
+  void run(const DeviceStep& work, cudaStream_t stream, LayerProbe* probe = nullptr);
 
   /// Scratch that the attention of such steps needs.
   static std::int64_t attention_bytes(const model::ModelConfig& config, const CudaPlan& plan,
@@ -48,4 +55,4 @@ class Forward {
   Products products_;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

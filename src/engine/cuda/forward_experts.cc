@@ -4,7 +4,7 @@
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/unfused.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 using namespace kernels::cuda;
 
@@ -189,4 +189,4 @@ void Forward::show_layer(const Step& step, std::size_t index) const {
   step.probe->finished(static_cast<std::int64_t>(index), x);
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

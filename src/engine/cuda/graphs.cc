@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 std::int64_t free_device_bytes() {
@@ -52,4 +52,4 @@ GraphCache::Entry& GraphCache::capture(const StepShape& shape, cudaStream_t stre
   return graphs_.emplace(shape, Entry{.graph = Graph(graph)}).first->second;
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

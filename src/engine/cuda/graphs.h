@@ -10,7 +10,7 @@
 #include "core/cuda/check.h"
 #include "engine/cuda/step_inputs.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 class GraphCache {
  public:
@@ -44,4 +44,4 @@ class GraphCache {
   std::int64_t free_at_first_ = 0;  // bytes of the device before anything was prepared
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -6,7 +6,7 @@
 #include "core/cuda/memory.h"
 #include "engine/options.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 class HostBuffer {
  public:
@@ -25,4 +25,4 @@ class HostBuffer {
   std::uint8_t* data_;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 using kernels::cuda::kHeadDim;
@@ -107,4 +107,4 @@ void KvMemory::copy(std::span<const PageCopy> copies, cudaStream_t stream) const
   }
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

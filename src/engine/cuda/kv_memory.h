@@ -10,7 +10,7 @@
 #include "kernels/cuda/kv_cache.h"
 #include "model/config.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 inline std::int64_t pages_of(std::int64_t positions) {
   return (positions + kernels::cuda::kPageTokens - 1) / kernels::cuda::kPageTokens;
@@ -39,4 +39,4 @@ class KvMemory {
   std::int32_t pages_[kNumKvGroups];
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -5,7 +5,7 @@
 #include "kernels/cuda/skinny_product.h"
 #include "kernels/cuda/stripe_product.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 using namespace kernels::cuda;
@@ -119,4 +119,4 @@ void Products::run_plain(const Step& step, const LayerProduct& product,
                 columns, step.how);
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

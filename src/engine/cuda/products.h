@@ -8,7 +8,7 @@
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/wide_product.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 /// The activations that are multiplied, each in a buffer of its own.
 enum class ProductInput { normed, attended, permuted, activated, final_rows };
@@ -54,4 +54,4 @@ class Products {
   std::array<Input, kNumProductInputs> inputs_;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

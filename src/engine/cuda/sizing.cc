@@ -11,17 +11,21 @@
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/kv_memory.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 using kernels::cuda::kPageTokens;
 
-Expected<GpuTraits> find_gpu() {
+Expected<GpuTraits> find_gpu(int device) {
   const GpuQuery query = query_gpus();
   if (query.gpus.empty()) return Error{query.reason};
+  if (device < 0 || device >= std::ssize(query.gpus)) {
+    return Error{fmt::format("there is no GPU {}: this machine has {}", device, query.gpus.size()),
+                 ErrorKind::wrong_use};
+  }
   cudaDeviceProp properties{};
-  cuda_check(cudaSetDevice(0));
-  cuda_check(cudaGetDeviceProperties(&properties, 0));
+  cuda_check(cudaSetDevice(device));
+  cuda_check(cudaGetDeviceProperties(&properties, device));
   if (properties.major < 8) {
     return Error{fmt::format("{} is sm_{}{}; the CUDA engine needs sm_80 or later", properties.name,
                              properties.major, properties.minor)};
@@ -72,15 +76,10 @@ std::string bytes_text(std::int64_t bytes) { return format_bytes(static_cast<dou
 
 }  // namespace
 
-std::string no_cuda_executor_reason() {
-  const auto gpu = find_gpu();
-  return gpu ? "" : gpu.error().message;
-}
-
 Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
                                         const CudaExecutorConfig& config) {
   const model::ModelConfig& shape = weights.config;
-  const auto gpu = find_gpu();
+  const auto gpu = find_gpu(config.device);
   if (!gpu) return gpu.error();
   const auto plan = resolve(config.options, *gpu);
   if (!plan) return plan.error();
@@ -122,6 +121,15 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
       shape.name, bytes_text(memory.all_bytes()), bytes_text(memory.weight_bytes),
       bytes_text(memory.workspace_bytes), bytes_text(memory.kv_bytes), bytes_text(usable),
       config.gpu_memory * 100, bytes_text(memory.free_bytes))};
+}
+
+}  // namespace gauntlet::engine::cuda
+
+namespace gauntlet::engine {
+
+std::string no_cuda_executor_reason() {
+  const auto gpu = cuda::find_gpu(0);
+  return gpu ? "" : gpu.error().message;
 }
 
 }  // namespace gauntlet::engine

@@ -7,7 +7,7 @@
 #include "engine/cuda_executor.h"
 #include "engine/kv_pool.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 struct CudaSizing {
   CudaPlan plan;  // its memory is filled in
@@ -20,4 +20,4 @@ struct CudaSizing {
 Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
                                         const CudaExecutorConfig& config);
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
-/// Deals out places one after the other.
+/// Hands out places one after the other.
 class Places {
  public:
   explicit Places(std::uint8_t* base) : base_(base) {}
@@ -55,26 +55,27 @@ StepPointers pointers(const StepShape& shape, std::uint8_t* base) {
 
 }  // namespace
 
-StepInputs::StepInputs(std::span<const StepShape> largest, HostMemory host_memory)
+StepInputs::StepInputs(std::span<const StepShape> largest, int num_staged, HostMemory host_memory)
     : capacity_bytes_(bytes_of(*std::max_element(
           largest.begin(), largest.end(),
           [](const auto& a, const auto& b) { return bytes_of(a) < bytes_of(b); }))),
-      host_(capacity_bytes_, host_memory),
-      device_(capacity_bytes_) {}
+      device_(capacity_bytes_) {
+  for (int i = 0; i < num_staged; ++i) host_.emplace_back(capacity_bytes_, host_memory);
+}
 
-StepPointers StepInputs::on_host(const StepShape& shape) const {
+StepPointers StepInputs::on_host(const StepShape& shape, int staged) const {
   check(bytes_of(shape) <= capacity_bytes_, "a step is larger than its inputs were made for");
-  return pointers(shape, host_.data());
+  return pointers(shape, host_[static_cast<std::size_t>(staged)].data());
 }
 
 StepPointers StepInputs::on_device(const StepShape& shape) const {
   return pointers(shape, device_.data());
 }
 
-void StepInputs::upload(const StepShape& shape, cudaStream_t stream) const {
-  cuda_check(cudaMemcpyAsync(device_.data(), host_.data(),
+void StepInputs::upload(const StepShape& shape, int staged, cudaStream_t stream) const {
+  cuda_check(cudaMemcpyAsync(device_.data(), host_[static_cast<std::size_t>(staged)].data(),
                              static_cast<std::size_t>(bytes_of(shape)), cudaMemcpyHostToDevice,
                              stream));
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -3,6 +3,7 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <span>
 
 #include "core/cuda/memory.h"
@@ -11,7 +12,7 @@
 #include "kernels/cuda/kv_cache.h"
 #include "kernels/cuda/sample.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 /// What the host knows of a step; launches depend on nothing else.
 struct StepShape {
@@ -41,19 +42,21 @@ struct StepPointers {
   std::uint32_t* allowed = nullptr;             // [logit_rows, mask_words]
 };
 
+/// On the device there is one place, which uploads come to in the order of the stream; on the host
+/// several, so that one can be filled while another is still on its way.
 class StepInputs {
  public:
   /// Has room for each of these, and for what is smaller.
-  StepInputs(std::span<const StepShape> largest, HostMemory host_memory);
+  StepInputs(std::span<const StepShape> largest, int num_staged, HostMemory host_memory);
 
-  StepPointers on_host(const StepShape& shape) const;
+  StepPointers on_host(const StepShape& shape, int staged) const;
   StepPointers on_device(const StepShape& shape) const;
-  void upload(const StepShape& shape, cudaStream_t stream) const;
+  void upload(const StepShape& shape, int staged, cudaStream_t stream) const;
 
  private:
   std::int64_t capacity_bytes_;
-  HostBuffer host_;
+  std::deque<HostBuffer> host_;
   DeviceMemory device_;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

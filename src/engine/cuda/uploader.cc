@@ -9,7 +9,7 @@
 #include "model/mxfp4.h"
 #include "model/random_rows.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 namespace {
 
 using kernels::cuda::FragmentMatrix;
@@ -179,4 +179,4 @@ void Uploader::plain(const Sources& sources, const PlainMatrix& shape, std::uint
 
 void Uploader::finish() { stream_.wait(); }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

@@ -10,7 +10,7 @@
 #include "kernels/cuda/plain_matrix.h"
 #include "model/weights.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::cuda {
 
 class Uploader {
  public:
@@ -57,4 +57,4 @@ class Uploader {
   std::int64_t done_bytes_ = 0;
 };
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::cuda

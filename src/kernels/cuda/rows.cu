@@ -5,6 +5,7 @@
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/sample.h"
 #include "ptx/grid_dependency.cuh"
 
 namespace gauntlet::kernels::cuda {
@@ -29,7 +30,9 @@ __global__ void __launch_bounds__(kCopyThreads) embed_kernel(const Embed work) {
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
   const std::int64_t token = blockIdx.x;
-  const auto* from = reinterpret_cast<const uint2*>(work.table + work.ids[token] * work.hidden);
+  int id = work.ids[token];
+  if (id < 0) id = max(0, work.late[-1 - id].token);
+  const auto* from = reinterpret_cast<const uint2*>(work.table + id * work.hidden);
   auto* to = reinterpret_cast<float4*>(work.x + token * work.hidden);
   for (int i = threadIdx.x; i < work.hidden / 4; i += kCopyThreads) to[i] = as_floats(from[i]);
 }

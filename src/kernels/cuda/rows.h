@@ -8,10 +8,14 @@ struct __nv_bfloat16;
 
 namespace gauntlet::kernels::cuda {
 
-/// x[t] = table[ids[t]], as float.
+struct RowChoice;
+
+/// x[t] = table[ids[t]], as float. An id below 0 is late: the token of late[-1 - id], which a step
+/// before this one chose; where it chose none, the first.
 struct Embed {
   const __nv_bfloat16* table = nullptr;  // [vocab, hidden]
   const std::int32_t* ids = nullptr;
+  const RowChoice* late = nullptr;
   float* x = nullptr;  // [tokens, hidden]
   std::int64_t num_tokens = 0;
   std::int64_t hidden = 0;

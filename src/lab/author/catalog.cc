@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/text.h"
+#include "lab/author/needs.h"
 #include "lab/author/suites.h"
-#include "lab/run/capability.h"
 
 namespace gauntlet::lab::inline author {
 namespace {
@@ -159,13 +159,13 @@ std::vector<std::string> Catalog::problems() const {
       needs.insert(of_backend.begin(), of_backend.end());
     }
     for (const std::string& need : needs) {
-      if (!known_capability(need)) {
+      if (!is_need(need)) {
         complain(target, fmt::format("needs '{}', which the lab cannot check", need));
       }
     }
     if (target.has(BackendKind::cpu)) {
       for (const std::string& need : target.needs(BackendKind::cpu)) {
-        if (!gpu_capability(need)) continue;
+        if (!is_gpu_need(need)) continue;
         complain(target, fmt::format("its CPU sides need '{}', which only a GPU has: say it among "
                                      "the needs of the other backends",
                                      need));

@@ -2,6 +2,7 @@
 
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "core/threads.h"
 
@@ -20,8 +21,9 @@ Side counted(Count count, std::function<void()> run) {
     totals->per += count.per ? count.per() - per_before : 1;
   });
   side.outcomes = [name = count.name, totals]() -> std::map<std::string, double> {
-    if (totals->per <= 0) return {};
-    return {{name, totals->counted / totals->per}};
+    const Totals since = std::exchange(*totals, {});
+    if (since.per <= 0) return {};
+    return {{name, since.counted / since.per}};
   };
   return side;
 }

@@ -14,8 +14,8 @@ struct Count {
   std::function<double()> per;    // likewise, what the growth is divided by; empty: the runs
 };
 
-/// A side whose outcome is how much the total grew over all its runs, per run or per `per`. There
-/// is no outcome before the first run.
+/// A side whose outcome is how much the total grew over its runs since it was last asked, per run
+/// or per `per`. Without a run there is no outcome.
 Side counted(Count count, std::function<void()> run);
 
 /// "forks": how often the pool is forked per run.

@@ -93,6 +93,9 @@ struct BackendFacts {
   std::vector<Rung> rungs = {};         // of a lab, from the second on
 };
 
+/// Where the pages of managed inputs are when a run starts.
+enum class ManagedPages { anywhere, on_host };
+
 template <class Params>
 struct Pair {
   std::string title;      // baseline → optimized, as the catalogue says it
@@ -113,9 +116,8 @@ struct Pair {
   std::function<Params(Binder&)> bind;
   /// Computes what the outputs must be from host copies of the inputs (output pointers are null).
   std::function<void(const Params&, Reference&)> reference;
-  /// Untimed, before every single run: puts state back that a run consumes (such as where pages
-  /// live). It sees inputs and scratch; output pointers are null.
-  std::function<void(const Params&)> reset = {};
+  /// A run moves pages, so with `on_host` a sample is one run, and the lab moves them back before.
+  ManagedPages managed_pages = ManagedPages::anywhere;
 };
 
 /// A lab is declared like a pair; its sides are rungs.

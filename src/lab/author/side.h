@@ -44,8 +44,15 @@ struct Cuda {
   std::size_t l2_bytes = 0;
 };
 
+/// What a side may hold between its calls: workers of an engine, a server. Asleep they cost
+/// nothing. CPU time that they use after a call returned, until they sleep, is added to the time of
+/// the call; helpers that do not come to rest, or work before a call, are refused. A side that does
+/// not say that it has them may have none that works, and no process.
+enum class Helpers { none, threads, processes, threads_and_processes };
+
 struct Side {
   std::function<void()> run;
+  Helpers helpers = Helpers::none;
 
   /// For device- or process-wide state that must hold while this side runs and must not while the
   /// other does. `enter` is called before the inputs of a sample exist, `leave` after its outputs
@@ -56,11 +63,12 @@ struct Side {
   /// Named facts of this side read from the system (registers, shared bytes, launches): witnesses
   /// and metrics.
   std::map<std::string, double> facts = {};
-  /// Like facts, but read once after the last timed sample: hit rates, bytes held, energy. Sides of
-  /// all input sets are asked, and their answers averaged.
+  /// Like facts, but of what the side did since it was last asked: hit rates, bytes held, energy.
+  /// It is asked before `enter` and after `leave` of a sample, so that only timed runs count, and
+  /// the answers are averaged.
   std::function<std::map<std::string, double>()> outcomes = {};
-  /// What the side observed while it was timed (seconds of each request, say), in the order it
-  /// happened; read once after the last timed sample.
+  /// What the side observed since it was last asked (seconds of each request, say), in the order it
+  /// happened; asked like `outcomes`, and kept by block.
   std::function<std::map<std::string, std::vector<float>>()> distributions = {};
 
   template <std::invocable F>

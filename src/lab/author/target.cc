@@ -57,12 +57,16 @@ std::vector<std::string> Target::needs(BackendKind backend) const {
 
 std::vector<SidePair> Target::comparisons(BackendKind backend) const {
   const std::vector<SideSource>& all = sides(backend);
-  if (!all.empty() && all.front().role == SideRole::baseline) return {{0, 1, SidePair::Kind::pair}};
   std::vector<SidePair> comparisons;
   std::size_t last = 0;
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (all[i].role == SideRole::yardstick) {
       comparisons.push_back({i, last, SidePair::Kind::yardstick});
+      continue;
+    }
+    if (all[i].role == SideRole::optimized) {
+      comparisons.push_back({i - 1, i, SidePair::Kind::pair});
+      last = i;
       continue;
     }
     comparisons.push_back({i - 1, i, SidePair::Kind::step});

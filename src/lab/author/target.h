@@ -29,7 +29,7 @@ constexpr const char* name_of(SideRole role) {
 
 /// A side as the build found it. Without a factory where it could not be compiled (no toolkit).
 struct SideSource {
-  std::string name;  // "baseline", "optimized", a rung's name, "yardstick"
+  std::string name;  // "baseline", "optimized", a rung's or a yardstick's name
   SideRole role = SideRole::baseline;
   CpuFactory cpu = {};
   CudaFactory cuda = {};
@@ -67,8 +67,8 @@ struct Target {
   /// The pair's needs, the backend's, and on a GPU the architectures of its sources.
   std::vector<std::string> needs(BackendKind backend) const;
 
-  /// What is compared with what: a pair's two sides; each rung with the one before, the rungs from
-  /// the third on with the first, and the last with a yardstick where there is one.
+  /// What is compared with what: a pair's two sides; each rung with the one before, and the rungs
+  /// from the third on with the first; the optimized side or last rung with each yardstick.
   std::vector<SidePair> comparisons(BackendKind backend) const;
   /// The one that decides the status: the pair's, or the last rung against the first.
   SidePair headline(BackendKind backend) const;
@@ -132,12 +132,8 @@ Target make_target(TargetSource source, Pair<Params> typed) {
           [reference = std::move(typed.reference)](const Erased& params, Reference& out) {
             reference(*static_cast<const Params*>(params.get()), out);
           },
+      .managed_pages = typed.managed_pages,
   };
-  if (typed.reset) {
-    pair.reset = [reset = std::move(typed.reset)](const Erased& params) {
-      reset(*static_cast<const Params*>(params.get()));
-    };
-  }
   return {std::move(source), std::move(pair)};
 }
 

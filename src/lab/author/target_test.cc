@@ -36,6 +36,16 @@ TEST(Target, compares_the_two_sides_of_a_pair) {
   EXPECT_EQ(target.id(), "ch07:twice");
 }
 
+TEST(Target, compares_the_optimized_side_of_a_pair_with_its_yardstick) {
+  Target target = twice_target();
+  target.source.cuda.push_back(target.source.cuda[0]);
+  target.source.cuda.back().name = "library";
+  target.source.cuda.back().role = SideRole::yardstick;
+  EXPECT_THAT(compared(target),
+              ElementsAre("baseline>optimized pair", "library>optimized yardstick"));
+  EXPECT_EQ(target.headline(kCuda).kind, SidePair::Kind::pair);
+}
+
 TEST(Target, compares_each_rung_with_the_one_before_and_with_the_first) {
   const Target target = ladder();
   EXPECT_THAT(compared(target), ElementsAre("naive>tiled step", "tiled>async step",

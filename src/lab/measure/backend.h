@@ -5,12 +5,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/expected.h"
 #include "core/nvml.h"
 #include "lab/author/target.h"
 #include "lab/measure/inputs.h"
+#include "lab/measure/known_threads.h"
 
 namespace gauntlet::lab::inline measure {
 
@@ -20,7 +22,9 @@ struct Timing {
   /// the lab does not know, before the clock started and after it stopped.
   double before_ns = 0;
   double after_ns = 0;
-  bool left_process = false;  // a process of the side's is still there
+  double host_ns = 0;  // on a GPU, CPU time of such threads before and after: they can launch
+  bool left_process = false;  // a process of the side's was there before or after
+  bool restless = false;      // what goes on after the clock did not end while it was listened to
 };
 
 /// One input of a set, to be made from its version.
@@ -51,15 +55,29 @@ class Backend {
   /// Writes an input's renewed blocks; the others are there already.
   virtual void renew(const InputJob& job) = 0;
 
+  /// Puts pages of managed memory into the host's.
+  virtual void move_to_host(void* /*managed*/, std::size_t /*bytes*/) {}
+
   virtual Side make_side(const Target& target, std::size_t side, const void* params) = 0;
 
   /// Waits for everything on the device, on any stream.
   virtual void synchronize() = 0;
+  /// Calls a side's code untimed, in the state in which it is timed: it cannot tell.
+  virtual void call(const std::function<void()>& work) { work(); }
   /// Watches from now on for work outside of the clock: called before inputs are renewed.
   virtual void watch() = 0;
   enum class Caches { as_they_are, flushed };
   /// On ranks `ns` is the time of all of them together, the same on each.
   virtual Timing time(const std::function<void()>& work, Caches caches) = 0;
+  struct Extent {
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  /// Takes outputs into safety where that is quicker than to download them; downloads then read
+  /// what they were. An empty list ends it.
+  virtual void freeze(std::span<const Extent> /*outputs*/) {}
+  /// Adds what went on since time() returned: outputs are in safety now.
+  virtual void listen_again(Timing& /*timing*/) {}
   /// Displaces at least three times the last-level cache.
   virtual void flush_caches() = 0;
 
@@ -78,8 +96,11 @@ class Backend {
 };
 
 Expected<std::unique_ptr<Backend>> make_cpu_backend();
-/// One rank's share of the CPUs: one of them, or all where there are fewer than ranks.
-std::unique_ptr<Backend> make_cpu_backend(int rank, int num_ranks);
+/// One rank's share of the CPUs: one of them, or all where there are fewer than ranks. Ranks that
+/// are threads of one process pass the same `known`, and so know each other's threads; without it
+/// the calling thread and its pool are known.
+std::unique_ptr<Backend> make_cpu_backend(int rank, int num_ranks,
+                                          std::shared_ptr<KnownThreads> known = nullptr);
 /// Device 0. Without toolkit or device, an error that says which.
 Expected<std::unique_ptr<Backend>> make_cuda_backend();
 Expected<std::unique_ptr<Backend>> make_backend(BackendKind kind);

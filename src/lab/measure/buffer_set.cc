@@ -8,23 +8,6 @@
 namespace gauntlet::lab::inline measure {
 namespace {
 
-/// Gives a hook the same parameters without the outputs.
-class BlindView final : public Binder {
- public:
-  explicit BlindView(const BufferSet& set)
-      : Binder(set.knobs(), set.rank(), set.num_ranks()), buffers_(set.buffers()) {}
-
- protected:
-  void* add(BufferSpec spec) override {
-    const BufferSet::Buffer& buffer = buffers_.at(next_++);
-    return spec.role == Role::output ? nullptr : buffer.data;
-  }
-
- private:
-  const std::vector<BufferSet::Buffer>& buffers_;
-  std::size_t next_ = 0;
-};
-
 std::uint64_t hash_name(const std::string& name) {
   std::uint64_t hash = 0;
   for (char c : name) hash = mix64(hash ^ static_cast<unsigned char>(c));
@@ -55,8 +38,6 @@ void InputJob::write(void* out, std::int64_t begin, std::int64_t end) const {
 BufferSet::BufferSet(const Target& target, const Knobs& knobs, Backend& backend)
     : Binder(knobs, backend.rank(), backend.num_ranks()), target_(target), backend_(backend) {
   params_ = target_.pair.bind(*this);
-  BlindView view(*this);
-  if (target_.pair.reset) blind_params_ = target_.pair.bind(view);
 }
 
 BufferSet::~BufferSet() {
@@ -123,8 +104,13 @@ void BufferSet::poison_outputs() {
   }
 }
 
-void BufferSet::reset() {
-  if (target_.pair.reset) target_.pair.reset(blind_params_);
+void BufferSet::place_pages() {
+  if (target_.pair.managed_pages != ManagedPages::on_host) return;
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.spec.role == Role::input && buffer.spec.memory == Memory::managed) {
+      backend_.move_to_host(buffer.data, buffer.bytes);
+    }
+  }
 }
 
 }  // namespace gauntlet::lab::inline measure

@@ -30,8 +30,8 @@ class BufferSet final : public Binder {
   bool mixes() const { return mixed_blocks_ > 0; }
   /// Overwrites all outputs with a pattern that no correct result holds (NaN for floats).
   void poison_outputs();
-  /// Puts back what a run consumes, where the pair says so. Untimed, and blind to outputs.
-  void reset();
+  /// Moves the pages of managed inputs to where the pair says that a run finds them.
+  void place_pages();
 
   struct Buffer {
     BufferSpec spec;
@@ -59,7 +59,6 @@ class BufferSet final : public Binder {
   Backend& backend_;
   std::vector<Buffer> buffers_;
   std::shared_ptr<const void> params_;
-  std::shared_ptr<const void> blind_params_;  // outputs are null
   InputVersion version_;
   std::int64_t mixed_blocks_ = 0;
 };

@@ -107,31 +107,18 @@ TEST_F(BufferSetTest, poisons_outputs_and_nothing_else) {
   for (std::int64_t i = 0; i < params(set).n; ++i) EXPECT_TRUE(std::isnan(params(set).out[i]));
 }
 
-TEST_F(BufferSetTest, resets_blind_to_outputs) {
-  struct Seen {
-    const float* in;
-    float* out;
-    float* scratch;
-  };
-  target_.pair.bind = [](Binder& b) -> ErasedParams {
-    return std::make_shared<const Seen>(b.input<float>("in", 10, Fill::uniform()),
-                                        b.output<float>("out", 10), b.scratch<float>("s", 10));
-  };
-  BufferSet without(target_, knobs_, backend_);
-  without.reset();
-  std::vector<Seen> seen;
-  target_.pair.reset = [&](const ErasedParams& p) {
-    seen.push_back(*static_cast<const Seen*>(p.get()));
-  };
+TEST_F(BufferSetTest, moves_the_pages_of_managed_inputs_where_the_pair_says_so) {
+  bind([](Binder& b) {
+    b.input<float>("in", 10, Fill::uniform(), Memory::managed);
+    b.input<float>("plain", 10, Fill::uniform());
+    b.output<float>("out", 10, Memory::managed);
+  });
   BufferSet set(target_, knobs_, backend_);
-  EXPECT_EQ(backend_.live_buffers(), 6u) << "the blind view has no memory of its own";
-  set.reset();
-  ASSERT_EQ(seen.size(), 1u);
-  const auto& sides_see = *static_cast<const Seen*>(set.params());
-  EXPECT_EQ(seen[0].in, sides_see.in);
-  EXPECT_EQ(seen[0].scratch, sides_see.scratch);
-  EXPECT_EQ(seen[0].out, nullptr);
-  EXPECT_NE(sides_see.out, nullptr);
+  set.place_pages();
+  EXPECT_TRUE(backend_.moved_to_host.empty());
+  target_.pair.managed_pages = ManagedPages::on_host;
+  set.place_pages();
+  EXPECT_EQ(backend_.moved_to_host, std::vector<const void*>{set.buffers()[0].data});
 }
 
 TEST_F(BufferSetTest, faults_an_empty_buffer) {

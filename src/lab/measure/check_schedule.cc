@@ -8,6 +8,8 @@ namespace {
 // Half of the samples at most: a check displaces what the caches hold.
 constexpr double kMostChecked = 0.5;
 constexpr double kTraps = 0.1;
+// Of each side, in the three blocks that are taken however slow it is.
+constexpr double kFewestSamples = 6;
 
 double mean(double mean, int count, double value) { return mean + (value - mean) / count; }
 
@@ -19,15 +21,28 @@ void CheckSchedule::sample_took(double seconds) {
 
 void CheckSchedule::check_took(double seconds) { check_s_ = mean(check_s_, ++checks_, seconds); }
 
-/// As many as their time share allows, and so many that the least are likely among the samples
-/// that fit into the budget.
-double CheckSchedule::chance() const {
-  if (samples_ == 0 || sample_s_ <= 0) return kMostChecked;
-  const double affordable = check_s_ > 0 ? budget_.time_share * sample_s_ / check_s_ : kMostChecked;
-  const double expected_samples =
-      std::max(8.0, budget_.budget_s / sample_s_ / static_cast<double>(sides_.size()));
-  const double needed = 1.5 * budget_.least_checks / expected_samples;
-  return std::clamp(std::max(affordable, needed), 0.0, kMostChecked);
+double CheckSchedule::affordable() const {
+  if (samples_ == 0 || sample_s_ <= 0 || check_s_ <= 0) return kMostChecked;
+  return std::min(kMostChecked, budget_.time_share * sample_s_ / check_s_);
+}
+
+double CheckSchedule::samples_in_budget() const {
+  if (sample_s_ <= 0) return budget_.sure_samples;
+  return budget_.budget_s / sample_s_ / static_cast<double>(sides_.size());
+}
+
+double CheckSchedule::chance_of_least(const Counts& counts, int least, int have) const {
+  const int lacking = least - have;
+  if (lacking <= 0) {
+    // A side that saw the least go by must not feel safe.
+    return least / std::max<double>(budget_.sure_samples, samples_in_budget());
+  }
+  if (hurry_) return 1;
+  const double most = budget_.sure_samples;
+  const double sure = std::clamp(samples_in_budget(), std::min(kFewestSamples, most), most);
+  const double left = sure - counts.samples + 1;
+  if (left <= lacking) return 1;
+  return std::min(kMostChecked, 1.5 * least / sure);
 }
 
 bool CheckSchedule::draw(double chance) {
@@ -36,20 +51,26 @@ bool CheckSchedule::draw(double chance) {
 }
 
 bool CheckSchedule::draw_check(std::size_t side) {
-  const bool yes = draw(hurry_ && sides_[side].checks < budget_.least_checks ? 1 : chance());
-  sides_[side].checks += yes;
+  Counts& counts = sides_[side];
+  ++counts.samples;
+  const bool yes =
+      draw(std::max(affordable(), chance_of_least(counts, budget_.least_checks, counts.checks)));
+  counts.checks += yes;
   return yes;
 }
 
 bool CheckSchedule::draw_trap(std::size_t side) {
-  const bool yes = draw(hurry_ && sides_[side].trap_checks < budget_.least_traps ? 1 : kTraps);
-  sides_[side].traps += yes;
-  return yes;
+  const Counts& counts = sides_[side];
+  const bool lacks = counts.trap_checks < budget_.least_traps;
+  return draw(
+      lacks ? std::max(kTraps, chance_of_least(counts, budget_.least_traps, counts.trap_checks))
+            : kTraps);
 }
 
 bool CheckSchedule::draw_trap_check(std::size_t side) {
-  const bool yes = draw(sides_[side].trap_checks < budget_.least_traps ? 1 : chance());
-  sides_[side].trap_checks += yes;
+  Counts& counts = sides_[side];
+  const bool yes = draw(counts.trap_checks < budget_.least_traps ? 1 : affordable());
+  counts.trap_checks += yes;
   return yes;
 }
 

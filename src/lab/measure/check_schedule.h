@@ -8,10 +8,11 @@
 namespace gauntlet::lab::inline measure {
 
 struct CheckBudget {
-  int least_checks = 3;
-  int least_traps = 2;
+  int least_checks = 4;
+  int least_traps = 3;
+  int sure_samples = 16;    // of each side: as many come, unless the budget ends before
   double budget_s = 1;      // of measuring in this process
-  double time_share = 0.3;  // of it that checks beyond the least may take
+  double time_share = 0.5;  // of it that checks beyond the least may take
 };
 
 class CheckSchedule {
@@ -34,9 +35,13 @@ class CheckSchedule {
 
  private:
   struct Counts {
-    int checks = 0, traps = 0, trap_checks = 0;
+    int samples = 0, checks = 0, trap_checks = 0;
   };
-  double chance() const;
+  double affordable() const;
+  double samples_in_budget() const;
+  /// So many of the samples that are sure to come that `lacking` are likely among them; the last of
+  /// these have to.
+  double chance_of_least(const Counts& counts, int least, int have) const;
   bool draw(double chance);
 
   CheckBudget budget_;

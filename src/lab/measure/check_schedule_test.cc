@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace gauntlet::lab::inline measure {
 namespace {
 
-constexpr CheckBudget kPlenty{.least_checks = 3, .least_traps = 2, .budget_s = 1};
+constexpr CheckBudget kPlenty{
+    .least_checks = 3, .least_traps = 2, .sure_samples = 16, .budget_s = 1, .time_share = 0.3};
 
 /// How often a schedule says yes among many samples that take as long as told.
 double share_checked(CheckBudget budget, double sample_s, double check_s, std::size_t sides = 2) {
@@ -30,19 +32,47 @@ TEST(CheckSchedule, checks_no_more_than_half_however_cheap_a_check_is) {
   EXPECT_NEAR(share_checked(kPlenty, 1e-3, 0), 0.5, 0.02);
 }
 
-TEST(CheckSchedule, makes_the_least_likely_though_checks_are_dear) {
-  // 1 s of 10 ms samples of two sides are 50 of each: three checks and a half more are 9%.
-  EXPECT_NEAR(share_checked(kPlenty, 10e-3, 10), 0.09, 0.012);
-  // Where no more than a few samples fit, eight are counted on.
-  EXPECT_NEAR(share_checked({.least_checks = 2, .budget_s = 1}, 10, 100), 3.0 / 8, 0.02);
+/// How many of the first samples of a side are checked, over many schedules.
+std::vector<int> checked_among(CheckBudget budget, double sample_s, int samples, int runs) {
+  std::vector<int> counts;
+  for (int run = 0; run < runs; ++run) {
+    CheckSchedule schedule(budget, 2, static_cast<std::uint64_t>(run));
+    schedule.check_took(1e3);  // as dear as can be
+    int checks = 0;
+    for (int i = 0; i < samples; ++i) {
+      schedule.sample_took(sample_s);
+      checks += schedule.draw_check(0);
+    }
+    counts.push_back(checks);
+  }
+  return counts;
+}
+
+TEST(CheckSchedule, has_the_least_within_the_samples_that_are_sure_to_come) {
+  for (const int checks : checked_among(kPlenty, 1e-3, 16, 500)) EXPECT_GE(checks, 3);
+  // Where the budget ends after three blocks, within those.
+  for (const int checks : checked_among(kPlenty, 10, 6, 500)) EXPECT_GE(checks, 3);
+  CheckBudget few = kPlenty;
+  few.sure_samples = 2;
+  for (const int checks : checked_among(few, 1e-3, 2, 20)) EXPECT_EQ(checks, 2);
+}
+
+TEST(CheckSchedule, goes_on_checking_when_the_least_are_done) {
+  // 1 s of 1 ms samples of two sides are 500 of each: three more, on the average.
+  int more = 0;
+  for (const int checks : checked_among(kPlenty, 1e-3, 516, 200)) more += checks;
+  EXPECT_NEAR(more / 200.0, 3 + 3, 1);
 }
 
 TEST(CheckSchedule, draws_every_sample_alike) {
-  // Each of 40 samples, over many runs: no place in a run is safe.
+  // Each of 40 samples, over many runs: no place in a run is safe. (The last of those that are sure
+  // to come are checked more often where the least is not yet done.)
+  CheckBudget budget = kPlenty;
+  budget.least_checks = 0;
   constexpr int kRuns = 4000, kSamples = 40;
   std::vector<int> yes(kSamples);
   for (std::uint64_t seed = 0; seed < kRuns; ++seed) {
-    CheckSchedule schedule(kPlenty, 2, seed);
+    CheckSchedule schedule(budget, 2, seed);
     schedule.check_took(1e-3);
     for (int i = 0; i < kSamples; ++i) {
       schedule.sample_took(1e-3);
@@ -106,8 +136,10 @@ TEST(CheckSchedule, hurries_no_further_than_to_the_least) {
   EXPECT_NEAR(traps, 1000, 150);
 }
 
-TEST(CheckSchedule, sets_a_trap_after_one_sample_in_ten) {
-  CheckSchedule schedule(kPlenty, 1, 11);
+TEST(CheckSchedule, sets_a_trap_after_one_sample_in_ten_once_it_has_the_least) {
+  CheckBudget none = kPlenty;
+  none.least_traps = 0;
+  CheckSchedule schedule(none, 1, 11);
   int traps = 0;
   for (int i = 0; i < 20000; ++i) traps += schedule.draw_trap(0);
   EXPECT_NEAR(traps, 2000, 220);

@@ -1,15 +1,16 @@
 // The CPU as a backend: pinned threads, page-touched buffers, the steady clock, and a watch over
 // threads, processes and signal handlers that would work while nothing is timed.
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
@@ -17,53 +18,30 @@
 #include "core/threads.h"
 #include "lab/measure/backend.h"
 #include "lab/measure/child_processes.h"
+#include "lab/measure/signal_block.h"
+#include "lab/measure/unknown_work.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a thread that a side left behind is listened for. Its outputs are copied right after,
-// so a thread that waits for longer has not written them.
-constexpr auto kListenFor = std::chrono::microseconds(100);
+// What the lab's own short-lived threads need to end, before anything counts as a side's.
+constexpr auto kThreadsEnd = std::chrono::milliseconds(2);
 constexpr std::size_t kFillTogether = std::size_t{1} << 20;
-
-double clock_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
-/// Keeps signals from the calling thread, and from those it starts, but for stretches that are
-/// timed: a handler would work outside of the clock.
-class SignalBlock {
- public:
-  SignalBlock() {
-    sigfillset(&all_);
-    pthread_sigmask(SIG_SETMASK, &all_, &before_);
-  }
-  ~SignalBlock() {
-    // What is still waiting finds its buffers gone.
-    const timespec now{};
-    while (sigtimedwait(&all_, nullptr, &now) > 0) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SignalBlock(const SignalBlock&) = delete;
-  SignalBlock& operator=(const SignalBlock&) = delete;
-
-  void lift() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  void restore() const { pthread_sigmask(SIG_SETMASK, &all_, nullptr); }
-
- private:
-  sigset_t all_{}, before_{};
-};
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(std::vector<int> cpus)
-      : pool_(std::move(cpus)), machine_(read_machine(false)) {
+  CpuBackend(std::vector<int> cpus, const std::shared_ptr<KnownThreads>& known)
+      : pool_(std::move(cpus)),
+        unknown_(known),
+        this_thread_(known->add_this_thread()),
+        pool_threads_(known->add(pool_)),
+        machine_(read_machine(false)) {
     adopt_orphans();
+    // Workers pin themselves when they start: from here on nobody but a side moves them.
+    ++own_forks_;
+    pool_.run([](int) {});
   }
 
   BackendKind kind() const override { return BackendKind::cpu; }
@@ -115,6 +93,7 @@ class CpuBackend final : public Backend {
       job.write(data, 0, job.spec.count);
       return;
     }
+    ++own_forks_;
     pool_.for_ranges(job.spec.count, [&](std::int64_t begin, std::int64_t end) {
       job.write(data + static_cast<std::size_t>(begin) * element, begin, end);
     });
@@ -126,24 +105,50 @@ class CpuBackend final : public Backend {
 
   void synchronize() override {}
 
-  void watch() override { unknown_at_watch_ns_ = unknown_threads_ns(); }
+  void call(const std::function<void()>& work) override {
+    const SignalBlock::Lifted lifted(signals_);
+    work();
+  }
+
+  void watch() override {
+    // Threads of the lab's own that compared outputs may be just about to end.
+    const auto begin = Clock::now();
+    do {
+      at_watch_ = unknown_.read();
+    } while (at_watch_.threads_awake > 0 && Clock::now() - begin < kThreadsEnd);
+    forks_at_watch_ = forks_of_sides();
+    pool_at_watch_ns_ = pool_cpu_ns();
+  }
 
   Timing time(const std::function<void()>& work, Caches caches) override {
     if (caches == Caches::flushed) flush_caches();
-    const double unknown_before = unknown_threads_ns();
-    signals_.lift();
-    const auto start = Clock::now();
-    work();
-    const auto stop = Clock::now();
-    signals_.restore();
-    const double unknown_after = unknown_threads_ns();
-    while (Clock::now() - stop < kListenFor) {
-    }
-    Timing timing{.ns = std::chrono::duration<double, std::nano>(stop - start).count(),
-                  .before_ns = unknown_before - unknown_at_watch_ns_,
-                  .after_ns = unknown_threads_ns() - unknown_after};
-    timing.left_process = has_child_process();
+    const UnknownWork::Reading before = unknown_.read();
+    Timing timing{.before_ns = UnknownWork::threads_ns(at_watch_, before)};
+    hear_pool(timing.before_ns, pool_at_watch_ns_, forks_at_watch_);
+    const auto [start, stop] = [&] {
+      const SignalBlock::Lifted lifted(signals_);
+      const auto begin = Clock::now();
+      work();
+      return std::pair(begin, Clock::now());
+    }();
+    timing.ns = std::chrono::duration<double, std::nano>(stop - start).count();
+    forks_at_stop_ = forks_of_sides();
+    pool_at_stop_ns_ = pool_cpu_ns();
+    const UnknownWork::Heard heard = unknown_.listen(stop);
+    at_rest_ = heard.last;
+    timing.after_ns = heard.ns;
+    hear_pool(timing.after_ns, pool_at_stop_ns_, forks_at_stop_);
+    timing.restless = heard.restless;
+    timing.left_process = at_watch_.has_process || before.has_process || at_rest_.has_process ||
+                          has_younger_sibling();
     return timing;
+  }
+
+  void listen_again(Timing& timing) override {
+    const UnknownWork::Reading now = unknown_.read();
+    timing.after_ns += UnknownWork::threads_ns(at_rest_, now);
+    hear_pool(timing.after_ns, pool_at_stop_ns_, forks_at_stop_);
+    timing.left_process |= now.has_process;
   }
 
   void flush_caches() override {
@@ -172,16 +177,26 @@ class CpuBackend final : public Backend {
   std::optional<GpuState> sensors() override { return std::nullopt; }
 
  private:
-  /// CPU time of all threads but this one and the pool's.
-  double unknown_threads_ns() const {
-    return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) -
-           static_cast<double>(pool_.workers_cpu_ns());
+  /// The pool's forks that are not the lab's own.
+  std::uint64_t forks_of_sides() const { return pool_.forks() - own_forks_; }
+  /// CPU time of the pool's workers counts when somebody else put them to work beside the clock.
+  void hear_pool(double& ns, double pool_ns, std::uint64_t forks) const {
+    if (forks_of_sides() != forks || pool_.busy()) ns += pool_cpu_ns() - pool_ns;
+  }
+  double pool_cpu_ns() const {
+    double total = 0;
+    for (const clockid_t clock : pool_.worker_clocks()) total += read_clock_ns(clock);
+    return total;
   }
 
   SignalBlock signals_;  // before the pool, whose threads inherit it
   ThreadPool pool_;
+  UnknownWork unknown_;
+  KnownThreads::Lease this_thread_, pool_threads_;
   MachineInfo machine_;
-  double unknown_at_watch_ns_ = 0;
+  UnknownWork::Reading at_watch_, at_rest_;
+  std::uint64_t own_forks_ = 0, forks_at_watch_ = 0, forks_at_stop_ = 0;
+  double pool_at_watch_ns_ = 0, pool_at_stop_ns_ = 0;
   std::map<void*, std::size_t> sizes_;
   std::vector<std::uint64_t> flush_;
 };
@@ -191,16 +206,18 @@ class CpuBackend final : public Backend {
 Expected<std::unique_ptr<Backend>> make_cpu_backend() {
   // CPU 0 takes most of the system's interrupts: measure on the last one first.
   const std::vector<int> cpus = allowed_cpus();
-  return std::unique_ptr<Backend>(
-      std::make_unique<CpuBackend>(std::vector<int>(cpus.rbegin(), cpus.rend())));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(
+      std::vector<int>(cpus.rbegin(), cpus.rend()), std::make_shared<KnownThreads>()));
 }
 
-std::unique_ptr<Backend> make_cpu_backend(int rank, int num_ranks) {
+std::unique_ptr<Backend> make_cpu_backend(int rank, int num_ranks,
+                                          std::shared_ptr<KnownThreads> known) {
   const std::vector<int> cpus = allowed_cpus();
   // MPI's launcher may have given this process a CPU of its own already.
   const bool shared = static_cast<int>(cpus.size()) >= num_ranks;
   const int own = cpus[static_cast<std::size_t>(rank) % cpus.size()];
-  return std::make_unique<CpuBackend>(shared ? std::vector<int>{own} : cpus);
+  if (!known) known = std::make_shared<KnownThreads>();
+  return std::make_unique<CpuBackend>(shared ? std::vector<int>{own} : cpus, known);
 }
 
 Expected<std::unique_ptr<Backend>> make_backend(BackendKind kind) {

@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "core/threads.h"
 #include "lab/measure/buffer_set.h"
@@ -26,6 +28,13 @@ constexpr double kWorkNs = 5e3;
 void spin_for(std::chrono::nanoseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+/// Uses so much CPU time of the calling thread, however long a loaded machine takes to give it.
+void use_cpu(std::chrono::nanoseconds time) {
+  const double begin = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  while (read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin < static_cast<double>(time.count())) {
   }
 }
 
@@ -104,6 +113,81 @@ TEST_F(CpuBackendTest, does_not_take_the_renewing_of_inputs_for_work_of_a_side) 
   EXPECT_LT(seen(&Timing::before_ns, sample), 5);
 }
 
+TEST_F(CpuBackendTest, sees_a_thread_that_ends_some_time_after_the_return_until_it_rests) {
+  const auto sample = [&] {
+    std::jthread late;
+    return time([&] { late = std::jthread([] { use_cpu(2ms); }); });
+  };
+  int seen = 0;
+  for (int i = 0; i < 10; ++i) {
+    const Timing timing = sample();
+    seen += timing.after_ns > 0.2e6 && !timing.restless;
+  }
+  EXPECT_GE(seen, 5);
+}
+
+TEST_F(CpuBackendTest, gives_up_on_a_thread_that_does_not_rest) {
+  if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU does one thing at a time";
+  const BusyThread busy;
+  int restless = 0;
+  for (int i = 0; i < 10; ++i) restless += time([] {}).restless;
+  EXPECT_GE(restless, 5);
+}
+
+TEST_F(CpuBackendTest, knows_the_threads_of_ranks_that_share_its_process) {
+  const auto known = std::make_shared<KnownThreads>();
+  backend_.reset();
+  backend_ = make_cpu_backend(0, 2, known);
+  std::atomic<bool> stop = false, ready = false;
+  std::jthread other([&] {
+    const auto rank = make_cpu_backend(1, 2, known);
+    ready = true;
+    while (!stop) {
+    }
+  });
+  while (!ready) std::this_thread::yield();
+  const auto sample = [&] { return time([] { spin_for(100us); }); };
+  EXPECT_LT(seen(&Timing::after_ns, sample), 5);
+  EXPECT_LT(seen(&Timing::before_ns, sample), 5);
+  stop = true;
+}
+
+TEST_F(CpuBackendTest, counts_what_a_child_process_does_after_the_return_and_not_before) {
+  int request[2], answer[2];
+  ASSERT_EQ(pipe(request), 0);
+  ASSERT_EQ(pipe(answer), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // Answers after a while, and goes on for as long as it is told.
+    for (std::int64_t us = 0; read(request[0], &us, sizeof(us)) == sizeof(us);) {
+      use_cpu(1ms);
+      if (write(answer[1], &us, 1) != 1) break;
+      use_cpu(std::chrono::microseconds(us));
+    }
+    _exit(0);
+  }
+  const auto after_ns = [&](std::int64_t us) {
+    std::vector<double> all;
+    for (int i = 0; i < 9; ++i) {
+      const Timing timing = time([&] {
+        char byte = 0;
+        EXPECT_EQ(write(request[1], &us, sizeof(us)), ssize_t{sizeof(us)});
+        EXPECT_EQ(read(answer[0], &byte, 1), 1);
+      });
+      EXPECT_TRUE(timing.left_process);
+      all.push_back(timing.after_ns);
+    }
+    std::ranges::sort(all);
+    return all[4];
+  };
+  EXPECT_LT(after_ns(0), 0.5e6) << "what it did to answer was timed";
+  EXPECT_GT(after_ns(3000), 0.5e6);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (const int end : {request[0], request[1], answer[0], answer[1]}) close(end);
+}
+
 TEST_F(CpuBackendTest, sees_a_thread_that_works_after_the_clock) {
   if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU does one thing at a time";
   const BusyThread busy;
@@ -123,6 +207,51 @@ TEST_F(CpuBackendTest, sees_a_thread_that_works_before_the_clock) {
 TEST_F(CpuBackendTest, allows_threads_that_a_side_joins_before_it_returns) {
   const auto sample = [&] { return time([] { std::jthread([] { spin_for(100us); }); }); };
   EXPECT_LT(seen(&Timing::after_ns, sample), 5);
+}
+
+TEST_F(CpuBackendTest, sees_its_own_pool_put_to_work_by_others) {
+  const Target target = twice_target();
+  ThreadPool* pool = nullptr;
+  Target spying = target;
+  spying.source.cpu[0].cpu = [&](const void*, const Cpu& cpu) {
+    pool = cpu.pool;
+    return Side([] {});
+  };
+  BufferSet set(spying, Knobs::defaults(spying.pair.knobs, BackendKind::cpu), *backend_);
+  backend_->make_side(spying, 0, set.params());
+  if (pool->size() < 2) GTEST_SKIP() << "a pool of one CPU has no workers";
+  const auto work = [&] { pool->run([](int worker) { use_cpu(worker == 0 ? 0us : 300us); }); };
+  EXPECT_LT(time(work).after_ns, 0.2e6) << "what it does in the call is timed";
+  backend_->watch();
+  work();
+  EXPECT_GT(backend_->time([] {}, Backend::Caches::as_they_are).before_ns, 0.2e6);
+  Timing timing = time([] {});
+  work();
+  timing.after_ns = 0;
+  backend_->listen_again(timing);
+  EXPECT_GT(timing.after_ns, 0.2e6);
+}
+
+TEST_F(CpuBackendTest, sees_a_thread_that_works_while_outputs_are_copied) {
+  Timing timing = time([] {});
+  timing.after_ns = 0;
+  std::thread([] { use_cpu(1ms); }).join();
+  backend_->listen_again(timing);
+  EXPECT_GT(timing.after_ns, 0.5e6);
+}
+
+TEST_F(CpuBackendTest, sees_a_child_process_that_ends_inside_of_the_call) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const Timing timing = time([&] {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  });
+  EXPECT_TRUE(timing.left_process) << "it was there before";
 }
 
 TEST_F(CpuBackendTest, sees_a_child_process_until_it_is_gone) {
@@ -191,9 +320,13 @@ TEST_F(CpuBackendTest, lets_no_signal_handler_run_beside_the_clock) {
   kill(getpid(), SIGUSR1);
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(handled, 0);
-  int inside = 0;
-  time([&] { inside = handled; });
-  EXPECT_EQ(inside, 1) << "where it is timed it may";
+  time([] {});
+  EXPECT_EQ(handled, 0) << "it would be timed with whoever comes next";
+  time([] { raise(SIGUSR1); });
+  EXPECT_EQ(handled, 1) << "where it is timed it may";
+  backend_->call([] { raise(SIGUSR1); });
+  EXPECT_EQ(handled, 2) << "nor can a side tell that it is not timed";
+  handled = 1;
   kill(getpid(), SIGUSR1);
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(handled, 1);

@@ -1,22 +1,33 @@
-// A GPU as a backend: one stream, events around the work, and the wait for the whole device as a
-// witness against the events.
+// A GPU as a backend: one stream, events around the work, and a watch over everything else that
+// could keep the device busy: other streams, other threads of the host, signal handlers.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "core/cuda/check.h"
 #include "core/cuda/device.h"
+#include "core/cuda/managed.h"
 #include "core/host_array.h"
 #include "core/threads.h"
 #include "lab/measure/backend.h"
 #include "lab/measure/child_processes.h"
 #include "lab/measure/cuda_fill.h"
+#include "lab/measure/signal_block.h"
+#include "lab/measure/unknown_work.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// What threads of the lab's own need to end when their work is done.
+constexpr auto kOwnThreadsEnd = std::chrono::milliseconds(5);
+constexpr std::size_t kSnapshotAlignment = 256;
 
 double since_ns(Clock::time_point begin) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
@@ -24,7 +35,11 @@ double since_ns(Clock::time_point begin) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const GpuInfo& gpu) : gpu_(gpu) {
+  explicit CudaBackend(const GpuInfo& gpu)
+      : gpu_(gpu),
+        known_(std::make_shared<KnownThreads>()),
+        unknown_(known_),
+        this_thread_(known_->add_this_thread()) {
     adopt_orphans();
     cuda_check(cudaSetDevice(0));
     // Spinning keeps the host's reaction to a finished stream in the microseconds.
@@ -35,8 +50,10 @@ class CudaBackend final : public Backend {
     flush_bytes_ = static_cast<std::size_t>(3 * gpu.l2_bytes);
     cuda_check(cudaMalloc(&flush_, flush_bytes_));
     if (auto nvml = Nvml::open()) nvml_ = std::move(*nvml);
+    measure_idle();
   }
   ~CudaBackend() override {
+    cudaFree(snapshot_);
     cudaFree(flush_);
     cudaEventDestroy(start_);
     cudaEventDestroy(stop_);
@@ -72,6 +89,9 @@ class CudaBackend final : public Backend {
     cuda_check(cudaStreamSynchronize(stream_));
   }
   bool download(void* to, const void* from, std::size_t bytes) override {
+    for (const Frozen& frozen : frozen_) {
+      if (frozen.original == from) from = frozen.copy;
+    }
     cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_));
     cuda_check(cudaStreamSynchronize(stream_));
     return true;
@@ -87,11 +107,17 @@ class CudaBackend final : public Backend {
     if (job.spec.fill.whole) {
       job.write(made_.data(), 0, job.spec.count);
     } else {
-      parallel_for(job.spec.count, [&](std::int64_t begin, std::int64_t end) {
-        job.write(made_.data() + static_cast<std::size_t>(begin) * element, begin, end);
+      on_own_threads([&] {
+        parallel_for(job.spec.count, [&](std::int64_t begin, std::int64_t end) {
+          job.write(made_.data() + static_cast<std::size_t>(begin) * element, begin, end);
+        });
       });
     }
     upload(job.data, made_.data(), made_.size());
+  }
+  void move_to_host(void* managed, std::size_t bytes) override {
+    cuda_check(cudaStreamSynchronize(stream_));
+    move_pages_to_host(managed, bytes);
   }
 
   Side make_side(const Target& target, std::size_t side, const void* params) override {
@@ -107,28 +133,70 @@ class CudaBackend final : public Backend {
 
   void synchronize() override { cuda_check(cudaDeviceSynchronize()); }
 
-  void watch() override {}
+  void call(const std::function<void()>& work) override {
+    const SignalBlock::Lifted lifted(signals_);
+    work();
+  }
+
+  void watch() override {
+    wait_for_threads(0);
+    at_watch_ = unknown_.read();
+  }
 
   Timing time(const std::function<void()>& work, Caches caches) override {
     // The lab's own work is over; a device that is busy all the same works for somebody else.
     cuda_check(cudaStreamSynchronize(stream_));
-    const auto waited = Clock::now();
-    cuda_check(cudaDeviceSynchronize());
-    Timing timing{.before_ns = since_ns(waited)};
+    Timing timing{.before_ns = busy_ns()};
+    const UnknownWork::Reading before = unknown_.read();
     // Not waited for: the timed work queues up behind it, so no launch gap is measured.
     if (caches == Caches::flushed) flush_caches();
-    cuda_check(cudaEventRecord(start_, stream_));
-    work();
-    cuda_check(cudaEventRecord(stop_, stream_));
-    cuda_check(cudaEventSynchronize(stop_));
+    {
+      const SignalBlock::Lifted lifted(signals_);
+      cuda_check(cudaEventRecord(start_, stream_));
+      work();
+      cuda_check(cudaEventRecord(stop_, stream_));
+      cuda_check(cudaEventSynchronize(stop_));
+    }
     const auto stopped = Clock::now();
-    cuda_check(cudaDeviceSynchronize());
-    timing.after_ns = since_ns(stopped);
+    timing.after_ns = busy_ns();
+    // What a thread or process launches a moment later is heard, and then waited for.
+    const UnknownWork::Heard heard = unknown_.listen(stopped);
+    at_rest_ = heard.last;
+    timing.after_ns += busy_ns();
+    timing.host_ns =
+        std::max(0.0, UnknownWork::threads_ns(at_watch_, before) + heard.ns - idle_host_ns_);
+    timing.restless = heard.restless;
+    timing.left_process = at_watch_.has_process || before.has_process || at_rest_.has_process ||
+                          has_younger_sibling();
     float ms = 0;
     cuda_check(cudaEventElapsedTime(&ms, start_, stop_));
     timing.ns = ms * 1e6;
-    timing.left_process = has_child_process();
     return timing;
+  }
+
+  /// On the device, where it takes a hundredth of the time that the way over the host's link does.
+  void freeze(std::span<const Extent> outputs) override {
+    frozen_.clear();
+    const auto padded = [](std::size_t bytes) {
+      return (bytes + kSnapshotAlignment - 1) / kSnapshotAlignment * kSnapshotAlignment;
+    };
+    std::size_t bytes = 0;
+    for (const Extent& output : outputs) bytes += padded(output.bytes);
+    // Where there is no room for it, outputs are downloaded as they are.
+    if (bytes == 0 || !reserve_snapshot(bytes)) return;
+    unsigned char* to = snapshot_;
+    for (const Extent& output : outputs) {
+      cuda_check(cudaMemcpyAsync(to, output.data, output.bytes, cudaMemcpyDefault, stream_));
+      frozen_.push_back({output.data, to});
+      to += padded(output.bytes);
+    }
+    cuda_check(cudaStreamSynchronize(stream_));
+    late_ns_ = busy_ns();
+    late_host_ns_ = UnknownWork::threads_ns(at_rest_, unknown_.read());
+  }
+  void listen_again(Timing& timing) override {
+    timing.after_ns += std::exchange(late_ns_, 0);
+    timing.host_ns += std::exchange(late_host_ns_, 0);
   }
 
   void flush_caches() override { cuda_check(cudaMemsetAsync(flush_, 0x5A, flush_bytes_, stream_)); }
@@ -155,7 +223,79 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  struct Frozen {
+    const void* original = nullptr;
+    const void* copy = nullptr;
+  };
+
+  /// How long the device is busy from now on, beyond what an idle one takes to say so.
+  double busy_ns() const {
+    const auto begin = Clock::now();
+    cuda_check(cudaDeviceSynchronize());
+    return std::max(0.0, since_ns(begin) - idle_answer_ns_);
+  }
+
+  /// How late an idle device answers, and how much CPU time the driver's own threads take
+  /// meanwhile: the worst but one of twenty, since a side is charged for more.
+  void measure_idle() {
+    std::array<double, 20> answers{}, host{};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const UnknownWork::Reading before = unknown_.read();
+      cuda_check(cudaEventRecord(stop_, stream_));
+      cuda_check(cudaEventSynchronize(stop_));
+      const auto begin = Clock::now();
+      cuda_check(cudaDeviceSynchronize());
+      answers[i] = since_ns(begin);
+      host[i] = UnknownWork::threads_ns(before, unknown_.listen(begin).last);
+    }
+    std::ranges::sort(answers);
+    std::ranges::sort(host);
+    idle_answer_ns_ = answers[answers.size() - 2];
+    idle_host_ns_ = host[host.size() - 2];
+  }
+
+  /// Until no more threads than these are awake that the lab does not know.
+  void wait_for_threads(int awake) const {
+    const auto begin = Clock::now();
+    while (unknown_.read().threads_awake > awake && Clock::now() - begin < kOwnThreadsEnd) {
+    }
+  }
+  /// Work of the lab's on threads that come and go. What others use meanwhile is taken for theirs.
+  template <class Work>
+  void on_own_threads(const Work& work) {
+    const UnknownWork::Reading before = unknown_.read();
+    work();
+    wait_for_threads(before.threads_awake);
+    const UnknownWork::Reading after = unknown_.read();
+    known_->add_spent(std::max(0.0, after.most_ns - before.least_ns));
+  }
+
+  bool reserve_snapshot(std::size_t bytes) {
+    if (bytes <= snapshot_bytes_) return true;
+    cudaFree(snapshot_);
+    snapshot_ = nullptr;
+    snapshot_bytes_ = 0;
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, bytes) != cudaSuccess) {
+      cudaGetLastError();  // it is not left for the next call to find
+      return false;
+    }
+    snapshot_ = static_cast<unsigned char*>(memory);
+    snapshot_bytes_ = bytes;
+    return true;
+  }
+
+  SignalBlock signals_;  // before the driver's threads, which inherit it
   GpuInfo gpu_;
+  std::shared_ptr<KnownThreads> known_;
+  UnknownWork unknown_;
+  KnownThreads::Lease this_thread_;
+  UnknownWork::Reading at_watch_, at_rest_;
+  double idle_answer_ns_ = 0, idle_host_ns_ = 0;
+  double late_ns_ = 0, late_host_ns_ = 0;
+  std::vector<Frozen> frozen_;
+  unsigned char* snapshot_ = nullptr;
+  std::size_t snapshot_bytes_ = 0;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;

@@ -46,12 +46,14 @@ class FakeBackend final : public Backend {
   std::function<std::optional<GpuState>()> read_sensors;
   std::function<double(double)> on_agree;
   std::function<bool(bool)> on_all_agree;
-  std::function<void(const char*)> on_event;  // "renew", "set_bytes", "watch", "time", "download"
-  std::set<const void*> unreadable;           // where downloads fail
+  /// "renew", "move_to_host", "set_bytes", "watch", "time", "download"
+  std::function<void(const char*)> on_event;
+  std::set<const void*> unreadable;  // where downloads fail
 
   // What a test reads.
   std::vector<Sample> samples;
   std::vector<Renewal> renewals;
+  std::vector<const void*> moved_to_host;
   std::size_t live_buffers() const { return buffers_.size(); }
 
   BackendKind kind() const override { return kind_; }
@@ -83,6 +85,11 @@ class FakeBackend final : public Backend {
     judging_ = false;
     partial_ = job.version.renewed != InputVersion::Renewed::all;
     job.write(job.data, 0, job.spec.count);
+  }
+
+  void move_to_host(void* managed, std::size_t) override {
+    tell("move_to_host");
+    moved_to_host.push_back(managed);
   }
 
   Side make_side(const Target& target, std::size_t index, const void* params) override {

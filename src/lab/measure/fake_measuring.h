@@ -13,8 +13,8 @@ inline MeasureOptions quick(int fixed_blocks = 0) {
       .budget_s = 1e6, .fixed_blocks = fixed_blocks, .warmup_s = 0, .warmup_runs = 1, .seed = 5};
 }
 
-/// Every sample and every check take a millisecond by the machine's clock, so that three samples in
-/// ten are checked.
+/// Every sample and every check take a millisecond by the machine's clock, so that half of the
+/// samples are checked.
 class FakeMeasuring : public testing::Test {
  protected:
   FakeMeasuring() {

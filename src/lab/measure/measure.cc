@@ -1,6 +1,7 @@
 #include "lab/measure/measure.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +10,12 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "core/threads.h"
 #include "lab/measure/buffer_set.h"
 #include "lab/measure/check_schedule.h"
+#include "lab/measure/observations.h"
 #include "lab/measure/outside_work.h"
+#include "lab/measure/shared_state.h"
 #include "lab/measure/turns.h"
 #include "lab/measure/verify.h"
 
@@ -23,7 +27,11 @@ using Renewed = InputVersion::Renewed;
 
 constexpr int kAlwaysRun = 3;  // blocks, however slow a side is
 constexpr std::int64_t kMostSets = 64;
-constexpr std::size_t kMostObserved = 100'000;  // values of a distribution that are kept
+// A side whose samples turn out shorter than this share of what they should be was slow when it was
+// calibrated, and is calibrated again.
+constexpr double kShortSample = 0.5;
+constexpr int kMostCalibrations = 3;
+constexpr int kMostExtraBlocks = 100;  // for checks that chance left out
 
 double since_s(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -42,23 +50,33 @@ class TargetMeasurer {
         names_(target.sides(backend.kind())),
         random_(options.seed),
         verifier_(random_.next()),
-        schedule_({.least_checks = options.least_checks,
-                   .least_traps = options.least_traps,
-                   .budget_s = options.budget_s},
-                  names_.size(), random_.next()),
-        outside_(backend.kind(), names_.size()) {
-    single_run_ = options.cold || target.pair.reset != nullptr;
+        schedule_(
+            {.least_checks = options.least_checks,
+             .least_traps = options.least_traps,
+             .sure_samples = 2 * (options.fixed_blocks ? options.fixed_blocks : options.min_blocks),
+             .budget_s = options.budget_s},
+            names_.size(), random_.next()),
+        outside_(backend.kind(), names_.size()),
+        observations_(names_.size()) {
+    single_run_ = options.cold || target.pair.managed_pages == ManagedPages::on_host;
     result_.conditions.cold = options.cold;
     result_.sides.resize(names_.size());
+    sample_ns_.resize(names_.size());
   }
 
   Measurement run() {
+    // All ranks of this process have their threads, and no side is made yet.
+    backend_.synchronize();
+    lab_threads_ = thread_ids(getpid());
+    backend_.synchronize();
     add_set();
+    // What sides changed when they were made is alike for each.
+    state_ = SharedState::read(lab_threads_);
     result_.set_bytes = sets_[0]->bytes();
     if (!verify_fresh("verify", 2)) return std::move(result_);
     warm_up_and_calibrate();
     if (!measure_blocks()) return std::move(result_);
-    read_outcomes();
+    observations_.write_to(result_.sides);
     verify_fresh("verify again", 1);
     return std::move(result_);
   }
@@ -104,7 +122,7 @@ class TargetMeasurer {
     total.seen_percent = std::min(total.seen_percent, verdict.seen_percent);
     if (!verdict.ok) refuse(side, fmt::format("{} ({})", verdict.reason, when));
     if (!backend_.all_agree(verdict.ok)) {
-      if (verdict.ok) refuse(side, fmt::format("failed on another rank ({})", when));
+      if (verdict.ok) refuse(side, fmt::format("failed {} ({})", kOnAnotherRank, when));
       return false;
     }
     return true;
@@ -155,37 +173,57 @@ class TargetMeasurer {
     const std::vector<std::size_t>& order = draw_sets(static_cast<std::size_t>(runs), renewed);
     const auto begin = Clock::now();
     for (const std::size_t set : order) {
+      Observations::discard(sides_[set][side]);
       if (const Side& runner = sides_[set][side]; runner.enter) runner.enter();
     }
+    // What `enter` started on a device is over before there are inputs.
+    backend_.synchronize();
     backend_.watch();
     for (const std::size_t set : order) {
       sets_[set]->renew(random_.next(), renewed);
-      sets_[set]->reset();
+      sets_[set]->place_pages();
       // As often what an earlier run left as a pattern that no run leaves; where inputs change in
       // part, what was right before that.
       if (renewed == Renewed::all && random_.next_below(2) == 0) sets_[set]->poison_outputs();
     }
-    backend_.synchronize();
-    const Timing timing = backend_.time(
+    Timing timing = backend_.time(
         [&] {
           for (const std::size_t set : order) sides_[set][side].run();
         },
         caches());
-    outside_.see(side, timing);
     schedule_.sample_took(backend_.agree(since_s(begin)));
     const std::size_t drawn = order[random_.next_below(order.size())];
     const bool checked = (schedule_.*draw_check)(side);
-    const bool right = !checked || verify_timed(drawn, side);
+    const bool right = !checked || verify_timed(drawn, side, timing);
+    const Helpers helpers = sides_[order[0]][side].helpers;
+    outside_.see(side, timing, helpers);
     for (const std::size_t set : order) {
       if (const Side& runner = sides_[set][side]; runner.leave) runner.leave();
     }
-    if (!right) return Error{result_.reason};
-    return outside_.with_uncounted(timing) / static_cast<double>(runs);
+    if (!right || !left_as_found(side)) return Error{result_.reason};
+    sample_ns_[side] = timing.ns;
+    return outside_.with_uncounted(side, timing, helpers) / static_cast<double>(runs);
   }
 
-  bool verify_timed(std::size_t set, std::size_t side) {
+  /// After a side's turn the process is as it was before: the other side must not run in what one
+  /// left.
+  bool left_as_found(std::size_t side) {
+    const std::string changed = SharedState::read(lab_threads_).changed_since(state_);
+    if (!changed.empty()) {
+      refuse(side, fmt::format("left {} changed, which other sides would run with", changed));
+    }
+    if (!backend_.all_agree(changed.empty())) {
+      if (changed.empty()) refuse(side, "left its process changed on another rank");
+      return false;
+    }
+    return true;
+  }
+
+  bool verify_timed(std::size_t set, std::size_t side, Timing& timing) {
     const auto begin = Clock::now();
-    const Verdict verdict = verifier_.judge(*sets_[set]);
+    Verdict verdict = verifier_.copy(*sets_[set]);
+    backend_.listen_again(timing);
+    if (verdict.ok) verdict = verifier_.judge_copy(*sets_[set]);
     const double seconds = backend_.agree(since_s(begin));
     schedule_.check_took(seconds);
     checking_s_ += seconds;
@@ -197,6 +235,9 @@ class TargetMeasurer {
   /// a side that looks at a few words of them to see whether there is anything to do is wrong then.
   Expected<double> counted_sample(std::size_t side) {
     const auto ns = sample(side, Renewed::all, &CheckSchedule::draw_check);
+    if (ns) {
+      for (const std::size_t set : order_) observations_.take(side, sides_[set][side]);
+    }
     if (!ns || !sets_[0]->mixes() || !schedule_.draw_trap(side)) return ns;
     // One block most of the time: who looks at some words is likely to miss just that.
     const Renewed part = random_.next_below(4) == 0 ? Renewed::half : Renewed::one;
@@ -209,9 +250,9 @@ class TargetMeasurer {
   double trial(std::size_t side, std::int64_t runs) {
     const Side& runner = sides_[0][side];
     if (runner.enter) runner.enter();
-    sets_[0]->renew(random_.next());
-    sets_[0]->reset();
     backend_.synchronize();
+    sets_[0]->renew(random_.next());
+    sets_[0]->place_pages();
     const Timing timing = backend_.time(
         [&] {
           for (std::int64_t i = 0; i < runs; ++i) runner.run();
@@ -239,48 +280,73 @@ class TargetMeasurer {
           runs = std::min(2 * runs, kMostTrialRuns);
         }
       }
-      const double wanted = std::ceil(backend_.min_sample_ns() / std::max(best_ns, 1.0));
-      result_.sides[side].repetitions =
-          single_run_ ? 1
-                      : std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, kMostSets);
+      result_.sides[side].repetitions = single_run_ ? 1 : runs_per_sample(best_ns);
       most = std::max(most, result_.sides[side].repetitions);
     }
     make_sets(most);
   }
 
+  std::int64_t runs_per_sample(double run_ns) const {
+    const double wanted = std::ceil(backend_.min_sample_ns() / std::max(run_ns, 1.0));
+    return static_cast<std::int64_t>(std::clamp(wanted, 1.0, static_cast<double>(kMostSets)));
+  }
+
+  /// A side that was slow while it was calibrated would have short samples, of which what its clock
+  /// does not see is a large part. What was measured so far does not count then.
+  bool calibrate_again() {
+    bool again = false;
+    std::int64_t most = result_.sets;
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      std::int64_t& runs = result_.sides[side].repetitions;
+      const double ns = sample_ns_[side];  // alike on every rank
+      if (single_run_ || ns >= kShortSample * backend_.min_sample_ns()) continue;
+      const std::int64_t needed =
+          std::min(runs_per_sample(ns / static_cast<double>(runs)), most_sets());
+      again |= needed > runs;
+      runs = std::max(runs, needed);
+      most = std::max(most, runs);
+    }
+    if (!again) return false;
+    make_sets(most);
+    result_.blocks.clear();
+    observations_ = Observations(names_.size());
+    ++calibrations_;
+    return true;
+  }
+
   /// A sample never meets a set twice, so there are as many sets as runs in the longest sample,
   /// where they fit: into the memory that the target's bytes come from.
   void make_sets(std::int64_t wanted) {
-    const Cost cost = target_.facts(backend_.kind()).cost(knobs_);
-    const std::int64_t fit =
-        backend_.set_bytes_limit(cost.level) / std::max<std::int64_t>(sets_[0]->bytes(), 1);
-    const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(fit, 1));
+    const std::int64_t count = std::clamp<std::int64_t>(wanted, 1, most_sets());
+    const std::size_t before = result_.sets == 0 ? 0 : sets_.size();
     while (static_cast<std::int64_t>(sets_.size()) < count) add_set();
     result_.sets = static_cast<int>(sets_.size());
     for (SideMeasurement& side : result_.sides)
       side.repetitions = std::min(side.repetitions, count);
     // Outputs that an earlier run left must be there from the first sample on.
-    for (std::size_t set = 0; set < sets_.size(); ++set) {
+    for (std::size_t set = before; set < sets_.size(); ++set) {
       const Side& side = sides_[set][random_.next_below(names_.size())];
       if (side.enter) side.enter();
+      backend_.synchronize();
       sets_[set]->renew(random_.next());
-      sets_[set]->reset();
-      side.run();
+      sets_[set]->place_pages();
+      backend_.call(side.run);
       backend_.synchronize();
       if (side.leave) side.leave();
     }
+  }
+  std::int64_t most_sets() const {
+    const Cost cost = target_.facts(backend_.kind()).cost(knobs_);
+    const std::int64_t bytes = std::max<std::int64_t>(sets_[0]->bytes(), 1);
+    return std::max<std::int64_t>(backend_.set_bytes_limit(cost.level) / bytes, 1);
   }
 
   bool measure_blocks() {
     const auto begin = Clock::now();
     const auto elapsed_s = [&] { return backend_.agree(since_s(begin) - checking_s_); };
     for (int attempted = 0; !finished(attempted, elapsed_s()); ++attempted) {
-      const auto block = take_block(
-          names_.size(), random_, [&](std::size_t side, int) { return counted_sample(side); },
-          [&] { return backend_.sensors(); }, result_.conditions);
-      if (!block) return false;
-      if (*block) result_.blocks.push_back(std::move(**block));
-      if (!nothing_outside()) return false;
+      if (!measure_block()) return false;
+      if (calibrations_ < kMostCalibrations && calibrate_again()) attempted = -1;
     }
     if (result_.blocks.empty()) {
       result_.ok = false;
@@ -289,14 +355,40 @@ class TargetMeasurer {
           result_.conditions.dropped_blocks);
       return false;
     }
-    // What chance left out is made up for.
+    // Checks that chance left out are made up for in blocks like any other.
     schedule_.hurry();
-    for (std::size_t side = 0; side < names_.size(); ++side) {
-      while (!schedule_.complete(side, sets_[0]->mixes())) {
-        if (!counted_sample(side)) return false;
-      }
+    for (int more = 0; more < kMostExtraBlocks && !all_checked(); ++more) {
+      if (!measure_block()) return false;
     }
+    if (options_.fixed_blocks) {
+      const auto asked = static_cast<std::size_t>(options_.fixed_blocks);
+      result_.blocks.resize(std::min(result_.blocks.size(), asked));
+    }
+    result_.conditions.blocks = static_cast<int>(result_.blocks.size());
+    return true;
+  }
+
+  bool measure_block() {
+    auto block = take_block(
+        names_.size(), random_, [&](std::size_t side, int) { return counted_sample(side); },
+        [&] { return backend_.sensors(); }, result_.conditions);
+    if (!block) return false;
+    const bool is_asked_for = options_.fixed_blocks == 0 ||
+                              static_cast<int>(result_.blocks.size()) < options_.fixed_blocks;
+    if (*block && is_asked_for) {
+      observations_.keep_block();
+    } else {
+      observations_.drop_block();
+    }
+    if (*block) result_.blocks.push_back(std::move(**block));
     return nothing_outside();
+  }
+
+  bool all_checked() const {
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      if (!schedule_.complete(side, sets_[0]->mixes())) return false;
+    }
+    return true;
   }
 
   bool nothing_outside() {
@@ -304,7 +396,7 @@ class TargetMeasurer {
       const auto found = outside_.found(side);
       if (found) refuse(side, *found);
       if (!backend_.all_agree(!found)) {
-        if (!found) refuse(side, "does work outside of its clock on another rank");
+        if (!found) refuse(side, fmt::format("does work outside of its clock {}", kOnAnotherRank));
         return false;
       }
     }
@@ -330,29 +422,6 @@ class TargetMeasurer {
     return widest < options_.half_width;
   }
 
-  /// Sets that a side never ran on say nothing; of the others it is the average that counts.
-  void read_outcomes() {
-    for (std::size_t side = 0; side < names_.size(); ++side) {
-      SideMeasurement& out = result_.sides[side];
-      std::map<std::string, int> counts;
-      for (const auto& sides : sides_) {
-        if (sides[side].outcomes) {
-          for (const auto& [name, value] : sides[side].outcomes()) {
-            double& mean = out.outcomes[name];
-            mean += (value - mean) / ++counts[name];
-          }
-        }
-        if (!sides[side].distributions) continue;
-        for (auto& [name, values] : sides[side].distributions()) {
-          auto& all = out.distributions[name];
-          const std::size_t room = kMostObserved - std::min(kMostObserved, all.size());
-          all.insert(all.end(), values.begin(),
-                     values.begin() + static_cast<std::ptrdiff_t>(std::min(room, values.size())));
-        }
-      }
-    }
-  }
-
   const Target& target_;
   const Knobs& knobs_;
   Backend& backend_;
@@ -364,9 +433,14 @@ class TargetMeasurer {
   std::vector<std::vector<Side>> sides_;  // [set][side]
   std::vector<std::size_t> order_;        // sets of the last sample
   bool single_run_ = false;
+  std::vector<double> sample_ns_;  // of each side's last sample
+  int calibrations_ = 0;
+  std::vector<pid_t> lab_threads_;
+  SharedState state_;  // in which every turn begins
   Verifier verifier_;
   CheckSchedule schedule_;
   OutsideWork outside_;
+  Observations observations_;
   double checking_s_ = 0;
   double ratio_ = 0;
   Measurement result_;

@@ -23,7 +23,7 @@ struct MeasureOptions {
   double warmup_s = 0.05;  // per side
   int warmup_runs = 1;     // at least
   bool cold = false;
-  int least_checks = 3;  // timed samples of each side that are verified, at least
+  int least_checks = 4;  // timed samples of each side that are verified, at least
   int least_traps = 3;   // samples of each side whose inputs changed in part only, at least
   std::uint64_t seed = 1;
 };
@@ -39,9 +39,12 @@ struct SideMeasurement {
   std::int64_t repetitions = 0;  // runs per sample
   double error = 0;              // largest verification error
   std::map<std::string, double> facts;
-  std::map<std::string, double> outcomes;                   // read after the samples
-  std::map<std::string, std::vector<float>> distributions;  // likewise
+  std::map<std::string, double> outcomes;  // the average over the blocks that count
+  std::map<std::string, std::vector<std::vector<float>>> distributions;  // [blocks that count]
 };
+
+/// In a reason that a rank gives which found nothing itself.
+inline constexpr const char* kOnAnotherRank = "on another rank";
 
 struct Measurement {
   bool ok = true;

@@ -328,8 +328,8 @@ TEST_F(Cheats, cannot_tell_a_checked_sample_by_its_place) {
       if (sample.side == 0) checked[place++] += sample.checked;
     }
   }
-  // 0.3 of 300, and five standard deviations.
-  for (const int count : checked) EXPECT_NEAR(count, 90, 40);
+  // Half of 300, and five standard deviations.
+  for (const int count : checked) EXPECT_NEAR(count, 150, 44);
 }
 
 TEST_F(Cheats, leave_the_error_of_each_side_apart) {

@@ -197,23 +197,53 @@ TEST_F(Measure, flushes_the_caches_before_each_cold_run) {
   for (const Sample& sample : backend_.samples) EXPECT_FALSE(sample.cold);
 }
 
-TEST_F(Measure, resets_before_each_run_of_a_pair_that_consumes_its_state) {
-  int fresh = 0, stale = 0;
-  bool ready = false;
-  const auto consume = [&](const TwiceParams&) {
-    ++(ready ? fresh : stale);
-    ready = false;
-  };
-  Target target = twice_target(taking(1e3, consume), taking(1e3, consume));
-  target.pair.reset = [&](const std::shared_ptr<const void>& p) {
-    EXPECT_EQ(static_cast<const TwiceParams*>(p.get())->out, nullptr);
-    ready = true;
+TEST_F(Measure, moves_managed_pages_back_before_each_run_and_runs_once_per_sample) {
+  int runs = 0;
+  const auto count = [&](const TwiceParams&) { ++runs; };
+  Target target = twice_target(taking(1e3, count), taking(1e3, count));
+  target.pair.managed_pages = ManagedPages::on_host;
+  target.pair.bind = [](Binder& b) -> std::shared_ptr<const void> {
+    const std::int64_t n = b.knob("n");
+    return std::make_shared<const TwiceParams>(
+        b.input<float>("in", n, Fill::uniform(), Memory::managed), b.output<float>("out", n), n);
   };
   const Measurement m = measure(target, quick(3));
   ASSERT_TRUE(m.ok) << m.reason;
   EXPECT_EQ(m.sides[0].repetitions, 1);
-  EXPECT_EQ(stale, 0);
-  EXPECT_GT(fresh, 12);
+  EXPECT_EQ(backend_.moved_to_host.size(), static_cast<std::size_t>(runs));
+}
+
+TEST_F(Measure, calibrates_again_when_samples_turn_out_short) {
+  // Slow for its first runs, then a thousand times as fast.
+  int runs = 0;
+  const Measurement m = measure(
+      taking(1e6),
+      [&](const TwiceParams& p) {
+        return Side([this, p, &runs] {
+          twice(p);
+          backend_.spend(++runs < 12 ? 1e6 : 1e5);
+        });
+      },
+      quick(8));
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.sides[1].repetitions, 10);
+  EXPECT_EQ(m.sets, 10);
+  ASSERT_EQ(m.blocks.size(), 8u);
+  EXPECT_EQ(m.conditions.blocks, 8);
+  for (const stats::Block& block : m.blocks) EXPECT_NEAR(block.mean(1), 1e5, 1);
+}
+
+TEST_F(Measure, makes_checks_up_in_blocks_that_count) {
+  // Dear checks, of which chance leaves some out, and a budget that ends after three blocks.
+  backend_.on_agree = {};
+  MeasureOptions options = quick();
+  options.budget_s = 0;
+  options.least_checks = options.least_traps = 12;
+  const Measurement m = measure(taking(1e6), taking(1e6), options);
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_GE(m.blocks.size(), 6u) << "twelve checks of a side need six blocks";
+  EXPECT_EQ(counted(m.blocks.size()).size(), 4 * m.blocks.size());
+  EXPECT_GE(m.verification.timed_checks, 24);
 }
 
 TEST_F(Measure, stops_at_the_fewest_blocks_when_there_is_no_noise) {
@@ -348,69 +378,57 @@ TEST_F(Measure, tells_the_ratio_of_the_headline_while_it_runs) {
   EXPECT_DOUBLE_EQ(ratio, 4);
 }
 
-TEST_F(Measure, reads_outcomes_once_after_the_samples_and_averages_over_the_sets) {
-  // A side that ran on a set says how often; on the others it says nothing.
-  int reads = 0, factories = 0;
-  std::vector<double> told;
-  const TwiceFactory counting = [&](const TwiceParams& p) {
-    const auto runs = std::make_shared<int>(0);
-    const double value = ++factories;
-    Side side([this, p, runs] {
-      twice(p);
-      backend_.spend(1e6);
-      ++*runs;
-    });
-    side.outcomes = [&reads, &told, runs, value]() -> std::map<std::string, double> {
-      ++reads;
-      if (*runs == 0) return {};
-      told.push_back(value);
-      return {{"hit_rate", value}};
-    };
-    return side;
-  };
-  // 25 sets for the other side; two blocks of this one meet a few of them.
-  const Measurement m = measure(counting, taking(4e4), quick(2));
-  ASSERT_TRUE(m.ok) << m.reason;
-  EXPECT_EQ(m.sets, 25);
-  EXPECT_EQ(reads, 25);
-  ASSERT_GT(told.size(), 1u);
-  ASSERT_LT(told.size(), 25u);
-  const double mean =
-      std::accumulate(told.begin(), told.end(), 0.0) / static_cast<double>(told.size());
-  EXPECT_NEAR(m.sides[0].outcomes.at("hit_rate"), mean, 1e-9);
-  EXPECT_TRUE(m.sides[1].outcomes.empty());
-}
-
-TEST_F(Measure, keeps_outcomes_that_the_first_set_alone_has) {
-  int factories = 0;
-  const TwiceFactory first_only = [&](const TwiceParams& p) {
-    Side side = taking(1e6)(p);
-    const bool first = ++factories == 1;
-    side.outcomes = [first] {
-      return first ? std::map<std::string, double>{{"bytes", 7}} : std::map<std::string, double>{};
-    };
-    return side;
-  };
-  EXPECT_EQ(measure(first_only, taking(1e5), quick(2)).sides[0].outcomes.at("bytes"), 7);
-}
-
-TEST_F(Measure, collects_what_sides_observed_on_all_sets_up_to_a_limit) {
-  const auto observing = [&](std::size_t values) -> TwiceFactory {
-    return [this, values](const TwiceParams& p) {
-      Side side = taking(1e6)(p);
-      side.distributions = [values]() -> std::map<std::string, std::vector<float>> {
-        return {{"latency_s", std::vector<float>(values, 0.25f)}};
+TEST_F(Measure, hears_of_timed_runs_alone_what_sides_observed) {
+  // A side numbers its runs over all sets. Verification, warm-up and traps run it, too.
+  int runs = 0;
+  const auto observing = [&](double ns) -> TwiceFactory {
+    return [this, &runs, ns](const TwiceParams& p) {
+      const auto seen = std::make_shared<std::vector<float>>();
+      Side side([this, &runs, ns, p, seen] {
+        twice(p);
+        backend_.spend(ns);
+        seen->push_back(static_cast<float>(++runs));
+      });
+      side.distributions = [seen]() -> std::map<std::string, std::vector<float>> {
+        return {{"run", std::exchange(*seen, {})}};
       };
       return side;
     };
   };
-  const Measurement m =
-      measure(twice_ladder({observing(10), observing(30'000), taking(1e6), taking(1e5)}), quick(2));
+  const Measurement m = measure(twice_target(observing(4e5), taking(1e6)), quick(5));
   ASSERT_TRUE(m.ok) << m.reason;
-  EXPECT_EQ(m.sets, 10);
-  EXPECT_EQ(m.sides[0].distributions.at("latency_s"), std::vector<float>(100, 0.25f));
-  EXPECT_EQ(m.sides[1].distributions.at("latency_s").size(), 100'000u);
-  EXPECT_TRUE(m.sides[2].distributions.empty());
+  ASSERT_EQ(m.sides[0].repetitions, 3);
+  const auto& blocks = m.sides[0].distributions.at("run");
+  ASSERT_EQ(blocks.size(), 5u);
+  std::size_t num_values = 0;
+  for (const auto& block : blocks) {
+    EXPECT_EQ(block.size(), 6u) << "two samples of three runs";
+    num_values += block.size();
+  }
+  EXPECT_GT(runs, static_cast<int>(num_values) + 3) << "it ran at other times, too";
+  EXPECT_GT(blocks.front().front(), 2) << "the first runs verified it";
+  EXPECT_TRUE(m.sides[1].distributions.empty());
+}
+
+TEST_F(Measure, averages_outcomes_over_timed_samples_and_their_sets) {
+  // Asked before each sample, where the answer is dropped, and after it.
+  std::vector<double> told;
+  const TwiceFactory telling = [&](const TwiceParams& p) {
+    Side side = taking(1e6)(p);
+    side.outcomes = [&told]() -> std::map<std::string, double> {
+      told.push_back(static_cast<double>(told.size()));
+      return {{"hit_rate", told.back()}};
+    };
+    return side;
+  };
+  MeasureOptions options = quick(2);
+  options.least_traps = 0;
+  options.least_checks = 0;
+  const Measurement m = measure(telling, taking(1e6), options);
+  ASSERT_TRUE(m.ok) << m.reason;
+  ASSERT_GE(told.size(), 8u);
+  EXPECT_GT(m.sides[0].outcomes.at("hit_rate"), 0);
+  EXPECT_TRUE(m.sides[1].outcomes.empty());
 }
 
 TEST_F(Measure, decides_alike_on_every_rank_whatever_its_own_clock_says) {

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gauntlet::lab::inline measure {
 namespace {
 
-// A GPU that is idle answers within 10 us. A thread that a side has waited for needs a moment to
-// fall asleep; one that works uses all of the 100 us that are listened for.
+// What is forgiven, not given: it is added to the time all the same. A host that is interrupted
+// sees an idle GPU late. A thread that a side has waited for needs a moment to fall asleep; one
+// that works goes on for longer. To launch on a GPU a thread needs some microseconds.
 constexpr double kGpuSlackNs = 25e3;
 constexpr double kGpuShare = 0.01;
 constexpr double kCpuSlackNs = 40e3;
+constexpr double kLaunchSlackNs = 10e3;
 // Disturbances come now and then; a side that works outside of its clock does so to gain by it, and
 // gains nothing by fewer samples than these.
 constexpr int kStrikes = 3;
@@ -20,22 +24,32 @@ bool beyond(BackendKind backend, double outside_ns, double sample_ns) {
   return outside_ns > kCpuSlackNs;
 }
 
-}  // namespace
-
-double OutsideWork::with_uncounted(const Timing& timing) const {
-  const bool counts = backend_ == BackendKind::cuda && beyond(backend_, timing.after_ns, timing.ns);
-  return timing.ns + (counts ? timing.after_ns : 0);
+bool may_hold_processes(Helpers helpers) {
+  return helpers == Helpers::processes || helpers == Helpers::threads_and_processes;
 }
 
-void OutsideWork::see(std::size_t side, const Timing& timing) {
+}  // namespace
+
+double OutsideWork::with_uncounted(std::size_t side, const Timing& timing, Helpers helpers) const {
+  const bool is_baseline = side == 0;
+  if (helpers == Helpers::none && is_baseline) return timing.ns;
+  return timing.ns + timing.before_ns + timing.after_ns;
+}
+
+void OutsideWork::see(std::size_t side, const Timing& timing, Helpers helpers) {
   Count& count = sides_[side];
   ++count.samples;
-  count.left_process |= timing.left_process;
+  count.left_process |= timing.left_process && !may_hold_processes(helpers);
+  if (helpers != Helpers::none) count.restless += timing.restless;
+  if (helpers == Helpers::none && timing.host_ns > kLaunchSlackNs) {
+    ++count.host;
+    count.worst_host_ns = std::max(count.worst_host_ns, timing.host_ns);
+  }
   if (beyond(backend_, timing.before_ns, timing.ns)) {
     ++count.before;
     if (timing.before_ns > count.worst_before.before_ns) count.worst_before = timing;
   }
-  if (beyond(backend_, timing.after_ns, timing.ns)) {
+  if (helpers == Helpers::none && beyond(backend_, timing.after_ns, timing.ns)) {
     ++count.after;
     if (timing.after_ns > count.worst_after.after_ns) count.worst_after = timing;
   }
@@ -49,6 +63,12 @@ std::optional<std::string> OutsideWork::found(std::size_t side) const {
   const auto often = [&](int strikes) {
     return strikes >= kStrikes && strikes >= kShareOfSamples * count.samples;
   };
+  if (often(count.restless)) {
+    return fmt::format(
+        "holds threads or processes that go on working after it returned, without coming to rest "
+        "({} of {} samples)",
+        count.restless, count.samples);
+  }
   const bool gpu = backend_ == BackendKind::cuda;
   if (often(count.after)) {
     const Timing& worst = count.worst_after;
@@ -61,6 +81,12 @@ std::optional<std::string> OutsideWork::found(std::size_t side) const {
                      "the lab does not know used {:.0f} us of CPU time after a sample ended "
                      "({} of {} samples)",
                      worst.after_ns / 1e3, count.after, count.samples);
+  }
+  if (often(count.host)) {
+    return fmt::format(
+        "was timed beside threads that the lab does not know, which may launch work while no clock "
+        "runs: they used {:.0f} us of CPU time before and after a sample ({} of {} samples)",
+        count.worst_host_ns / 1e3, count.host, count.samples);
   }
   if (often(count.before)) {
     const Timing& worst = count.worst_before;

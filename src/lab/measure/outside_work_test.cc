@@ -91,10 +91,56 @@ TEST(OutsideWork, tells_the_worst_sample_and_how_many_there_were) {
 }
 
 TEST(OutsideWork, adds_to_a_gpus_sample_what_its_events_did_not_see) {
-  const OutsideWork gpu(BackendKind::cuda, 1), cpu(BackendKind::cpu, 1);
-  EXPECT_EQ(gpu.with_uncounted(after(280e3)), kSampleNs + 280e3);
-  EXPECT_EQ(gpu.with_uncounted(after(20e3)), kSampleNs) << "within what an idle GPU takes";
-  EXPECT_EQ(cpu.with_uncounted(after(280e3)), kSampleNs) << "CPU time is not wall time";
+  const OutsideWork gpu(BackendKind::cuda, 2);
+  EXPECT_EQ(gpu.with_uncounted(1, after(280e3)), kSampleNs + 280e3);
+  EXPECT_EQ(gpu.with_uncounted(1, before(20e3)), kSampleNs + 20e3) << "however little it is";
+  EXPECT_EQ(gpu.with_uncounted(0, after(280e3)), kSampleNs) << "it may be the other side's work";
+}
+
+TEST(OutsideWork, finds_threads_that_can_launch_on_a_gpu) {
+  EXPECT_FALSE(found(BackendKind::cuda, {.ns = kSampleNs, .host_ns = 9e3}, 100));
+  EXPECT_THAT(*found(BackendKind::cuda, {.ns = kSampleNs, .host_ns = 11e3}, 3),
+              HasSubstr("they used 11 us of CPU time"));
+  OutsideWork declared(BackendKind::cuda, 1);
+  for (int i = 0; i < 10; ++i) declared.see(0, {.host_ns = 1e6}, Helpers::threads);
+  EXPECT_FALSE(declared.found(0));
+}
+
+TEST(OutsideWork, adds_to_a_cpus_sample_what_threads_used_but_never_to_the_baselines) {
+  const OutsideWork cpu(BackendKind::cpu, 2);
+  EXPECT_EQ(cpu.with_uncounted(1, after(1)), kSampleNs + 1) << "however little it is";
+  EXPECT_EQ(cpu.with_uncounted(1, before(20e3)), kSampleNs + 20e3);
+  EXPECT_EQ(cpu.with_uncounted(0, after(20e3)), kSampleNs) << "it may be the other side's thread";
+}
+
+TEST(OutsideWork, adds_what_declared_helpers_used_to_either_side_and_does_not_refuse_it) {
+  OutsideWork outside(BackendKind::cpu, 2);
+  for (const std::size_t side : {0u, 1u}) {
+    EXPECT_EQ(outside.with_uncounted(side, after(5e6), Helpers::threads), kSampleNs + 5e6);
+    for (int i = 0; i < 10; ++i) outside.see(side, after(5e6), Helpers::threads);
+    EXPECT_FALSE(outside.found(side));
+  }
+}
+
+TEST(OutsideWork, refuses_helpers_that_do_not_come_to_rest_or_work_before_a_call) {
+  const auto told = [](const Timing& timing) {
+    OutsideWork outside(BackendKind::cpu, 1);
+    for (int i = 0; i < 3; ++i) outside.see(0, timing, Helpers::threads_and_processes);
+    return outside.found(0).value_or("nothing");
+  };
+  EXPECT_THAT(told({.ns = kSampleNs, .after_ns = 20e6, .restless = true}),
+              HasSubstr("without coming to rest (3 of 3 samples)"));
+  EXPECT_THAT(told(before(41e3)), HasSubstr("does work before its clock starts"));
+}
+
+TEST(OutsideWork, allows_processes_only_where_they_were_declared) {
+  for (const auto& [helpers, allowed] :
+       {std::pair{Helpers::none, false}, std::pair{Helpers::threads, false},
+        std::pair{Helpers::processes, true}, std::pair{Helpers::threads_and_processes, true}}) {
+    OutsideWork outside(BackendKind::cpu, 1);
+    outside.see(0, {.ns = kSampleNs, .left_process = true}, helpers);
+    EXPECT_EQ(outside.found(0).has_value(), !allowed);
+  }
 }
 
 }  // namespace

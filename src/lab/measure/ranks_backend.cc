@@ -17,8 +17,11 @@ void must(const Expected<void>& result) {
 
 class RanksBackend final : public Backend {
  public:
-  explicit RanksBackend(ranks::Group& group)
-      : group_(group), cpu_(make_cpu_backend(group.rank(), group.size())) {}
+  RanksBackend(ranks::Group& group, std::shared_ptr<KnownThreads> known)
+      : group_(group), cpu_(make_cpu_backend(group.rank(), group.size(), std::move(known))) {
+    // Nobody measures before every rank's threads are known to all.
+    must(group_.barrier());
+  }
 
   BackendKind kind() const override { return BackendKind::ranks; }
   int rank() const override { return group_.rank(); }
@@ -46,6 +49,12 @@ class RanksBackend final : public Backend {
 
   void synchronize() override { must(group_.barrier()); }
   void watch() override { cpu_->watch(); }
+  void call(const std::function<void()>& work) override { cpu_->call(work); }
+  void listen_again(Timing& timing) override {
+    Timing more;
+    cpu_->listen_again(more);
+    timing.after_ns += must(ranks::all_max(group_, more.after_ns));
+  }
 
   /// From the moment all ranks are ready to the moment the last one is done.
   Timing time(const std::function<void()>& work, Caches caches) override {
@@ -56,6 +65,7 @@ class RanksBackend final : public Backend {
     timing.before_ns = must(ranks::all_max(group_, timing.before_ns));
     timing.after_ns = must(ranks::all_max(group_, timing.after_ns));
     timing.left_process = !must(ranks::all_true(group_, !timing.left_process));
+    timing.restless = !must(ranks::all_true(group_, !timing.restless));
     return timing;
   }
   void flush_caches() override { cpu_->flush_caches(); }
@@ -76,8 +86,9 @@ class RanksBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_ranks_backend(ranks::Group& group) {
-  return std::make_unique<RanksBackend>(group);
+std::unique_ptr<Backend> make_ranks_backend(ranks::Group& group,
+                                            std::shared_ptr<KnownThreads> known) {
+  return std::make_unique<RanksBackend>(group, std::move(known));
 }
 
 }  // namespace gauntlet::lab::inline measure

@@ -8,7 +8,9 @@
 
 namespace gauntlet::lab::inline measure {
 
-/// A rank's view; the group must outlive it. A lost rank becomes a Fault that names it.
-std::unique_ptr<Backend> make_ranks_backend(ranks::Group& group);
+/// A rank's view; the group must outlive it. A lost rank becomes a Fault that names it. Ranks that
+/// are threads of one process pass the same `known`: each other's threads are no work of a side's.
+std::unique_ptr<Backend> make_ranks_backend(ranks::Group& group,
+                                            std::shared_ptr<KnownThreads> known = nullptr);
 
 }  // namespace gauntlet::lab::inline measure

@@ -105,11 +105,20 @@ class HostView final : public Binder {
 
 }  // namespace
 
-/// Copies what there is to judge, before anything that a side left behind can change it.
 Verdict Verifier::copy(const BufferSet& set) {
+  std::vector<Backend::Extent> outputs;
+  for (const Buffer& buffer : set.buffers()) {
+    if (buffer.spec.role == Role::output) outputs.push_back({buffer.data, buffer.bytes});
+  }
+  set.backend().freeze(outputs);
+  Verdict verdict = copy_buffers(set);
+  set.backend().freeze({});
+  return verdict;
+}
+
+Verdict Verifier::copy_buffers(const BufferSet& set) {
   const auto& buffers = set.buffers();
   copies_.resize(buffers.size());
-  // Outputs first: they are what a latecomer would still write.
   for (const Role role : {Role::output, Role::input}) {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       const Buffer& buffer = buffers[i];
@@ -151,7 +160,11 @@ std::uint64_t Verifier::hash_outputs(const BufferSet& set) const {
 }
 
 Verdict Verifier::judge(const BufferSet& set) {
-  if (Verdict copied = copy(set); !copied.ok) return copied;
+  const Verdict copied = copy(set);
+  return copied.ok ? judge_copy(set) : copied;
+}
+
+Verdict Verifier::judge_copy(const BufferSet& set) {
   const auto& buffers = set.buffers();
   inputs_.resize(buffers.size());
   reference_.restart(random_.next());
@@ -202,11 +215,13 @@ Verdict Verifier::judge(const BufferSet& set) {
 
 Verdict Verifier::run(BufferSet& set, const Side& side, std::size_t index, std::uint64_t seed) {
   if (side.enter) side.enter();
+  // What `enter` started is over before there are inputs.
+  set.backend().synchronize();
   set.renew(seed);
-  set.reset();
+  set.place_pages();
   set.poison_outputs();
   set.backend().synchronize();
-  side.run();
+  set.backend().call(side.run);
   set.backend().synchronize();
   Verdict verdict = judge(set);
   if (side.leave) side.leave();

@@ -19,8 +19,13 @@ class Verifier {
  public:
   explicit Verifier(std::uint64_t seed) : random_(seed) {}
 
-  /// Judges the current content of a set's buffers. They are copied before anything else happens;
-  /// inputs are made again from their version and the reference computed from those.
+  /// Copies what there is to judge, outputs first: they are what a latecomer would still write. Not
+  /// ok where guard zones are broken or a buffer cannot be read.
+  Verdict copy(const BufferSet& set);
+  /// Judges what was copied last: inputs are made again from their version and the reference
+  /// computed from those.
+  Verdict judge_copy(const BufferSet& set);
+  /// Both.
   Verdict judge(const BufferSet& set);
 
   /// Runs a side on new inputs and poisoned outputs, and judges it. When the same side ran on
@@ -29,7 +34,7 @@ class Verifier {
   Verdict run(BufferSet& set, const Side& side, std::size_t index, std::uint64_t seed);
 
  private:
-  Verdict copy(const BufferSet& set);
+  Verdict copy_buffers(const BufferSet& set);
   std::uint64_t hash_outputs(const BufferSet& set) const;
 
   Random random_;

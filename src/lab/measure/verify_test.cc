@@ -204,7 +204,6 @@ TEST_F(Verify, lets_a_side_enter_before_its_inputs_exist_and_leave_when_it_was_j
   const auto note = [&](const std::string& what) {
     if (!order.ends_with(what + " ")) order += what + " ";
   };
-  target_.pair.reset = [&](const ErasedParams&) { note("reset"); };
   bind_again();
   backend_.on_event = note;
   Side side([&] {
@@ -214,7 +213,7 @@ TEST_F(Verify, lets_a_side_enter_before_its_inputs_exist_and_leave_when_it_was_j
   side.enter = [&] { note("enter"); };
   side.leave = [&] { note("leave"); };
   EXPECT_TRUE(verify_run(*set_, side).ok);
-  EXPECT_EQ(order, "enter renew reset set_bytes run download leave ");
+  EXPECT_EQ(order, "enter renew set_bytes run download leave ");
 }
 
 TEST_F(Verify, is_not_taken_in_by_work_in_enter_or_leave) {

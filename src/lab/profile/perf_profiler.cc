@@ -17,6 +17,7 @@
 #include <span>
 #include <utility>
 
+#include "core/threads.h"
 #include "lab/profile/profiler_backends.h"
 
 namespace gauntlet::lab::inline profile {
@@ -123,17 +124,6 @@ class Counter {
   int descriptor_;
 };
 
-std::vector<pid_t> threads_of_this_process() {
-  std::vector<pid_t> threads;
-  DIR* folder = opendir("/proc/self/task");
-  check(folder != nullptr, "/proc/self/task cannot be read");
-  while (const dirent* entry = readdir(folder)) {
-    if (entry->d_name[0] != '.') threads.push_back(static_cast<pid_t>(std::atoi(entry->d_name)));
-  }
-  closedir(folder);
-  return threads;
-}
-
 /// An event on every thread.
 struct EventCounters {
   const PerfEvent* event;
@@ -142,7 +132,7 @@ struct EventCounters {
 
 Expected<EventCounters> open_everywhere(const PerfEvent& event) {
   EventCounters opened{.event = &event};
-  for (const pid_t thread : threads_of_this_process()) {
+  for (const pid_t thread : thread_ids(getpid())) {
     auto [counter, error] = Counter::open(event, thread);
     if (error == ESRCH) continue;  // ended since it was listed
     if (error != 0) return Error{perf_failure(event.name, error, read_perf_facts())};

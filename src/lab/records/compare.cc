@@ -13,19 +13,19 @@ using Verdict = RunDifference::Verdict;
 std::map<std::string, const Result*> by_key(const RunRecord& record) {
   std::map<std::string, const Result*> results;
   for (const Result& result : record.results) {
-    results[result.id + " " + name_of(result.backend) + " " + result.sweep()] = &result;
+    results[result.id + " " + result.on() + " " + result.sweep()] = &result;
   }
   return results;
 }
 
-Verdict verdict_of(const stats::Interval& ratio) {
+Verdict verdict_of(const stats::Interval& ratio, bool of_speed) {
   switch (stats::change(ratio)) {
     case stats::Change::same:
       return Verdict::same;
     case stats::Change::higher:
-      return Verdict::faster;
+      return of_speed ? Verdict::faster : Verdict::better;
     case stats::Change::lower:
-      return Verdict::slower;
+      return of_speed ? Verdict::slower : Verdict::worse;
     case stats::Change::unclear:
       return Verdict::unclear;
   }
@@ -67,7 +67,7 @@ class TargetDifferences {
   RunDifference start() const {
     const Result& known = a_ ? *a_ : *b_;
     return {.id = known.id,
-            .backend = name_of(known.backend),
+            .on = known.on(),
             .sweep = known.sweep(),
             .status_a = a_ ? name_of(a_->status) : "",
             .status_b = b_ ? name_of(b_->status) : ""};
@@ -80,17 +80,28 @@ class TargetDifferences {
                                                     : Verdict::status_changed;
     out_.push_back(std::move(difference));
   }
+  /// By the goal's metric, where there is one, and by speed.
   void add(const ComparisonResult* in_a, const ComparisonResult* in_b) {
+    const std::string& metric = (a_ ? *a_ : *b_).goal_metric;
+    const auto has_gain = [](const ComparisonResult* one) { return one && one->gain.value > 0; };
+    if (!metric.empty() && (has_gain(in_a) || has_gain(in_b))) {
+      add(in_a, in_b, metric, &ComparisonResult::gain);
+    }
+    add(in_a, in_b, "", &ComparisonResult::speedup);
+  }
+  void add(const ComparisonResult* in_a, const ComparisonResult* in_b, const std::string& metric,
+           stats::Interval ComparisonResult::* figure) {
     RunDifference difference = start();
     const ComparisonResult& known = in_a ? *in_a : *in_b;
+    difference.metric = metric;
     difference.kind = known.kind;
     difference.from = known.from;
     difference.to = known.to;
-    if (in_a) difference.speedup_a = in_a->speedup;
-    if (in_b) difference.speedup_b = in_b->speedup;
+    if (in_a) difference.a = in_a->*figure;
+    if (in_b) difference.b = in_b->*figure;
     if (in_a && in_b) {
-      difference.ratio = stats::ratio(in_a->speedup, in_b->speedup);
-      difference.verdict = verdict_of(difference.ratio);
+      difference.ratio = stats::ratio(difference.a, difference.b);
+      difference.verdict = verdict_of(difference.ratio, metric.empty());
     } else if (a_ && b_ && !(a_->measured() && b_->measured())) {
       difference.verdict = Verdict::status_changed;
     } else {
@@ -110,6 +121,7 @@ std::string RunDifference::label() const {
   std::string text = id;
   if (!sweep.empty()) text += " " + sweep;
   if (!kind.empty() && kind != "pair") text += " " + from + " → " + to + " (" + kind + ")";
+  if (!metric.empty()) text += " " + metric;
   return text;
 }
 
@@ -121,6 +133,10 @@ const char* name_of(Verdict verdict) {
       return "faster";
     case Verdict::slower:
       return "slower";
+    case Verdict::better:
+      return "better";
+    case Verdict::worse:
+      return "worse";
     case Verdict::unclear:
       return "unclear";
     case Verdict::only_in_a:

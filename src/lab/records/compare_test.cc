@@ -44,8 +44,8 @@ TEST(CompareRuns, gives_the_ratio_of_the_speedups_with_its_interval) {
   EXPECT_DOUBLE_EQ(difference.ratio.value, 1.5);
   EXPECT_NEAR(difference.ratio.lo, 1.479, 0.001);
   EXPECT_NEAR(difference.ratio.hi, 1.521, 0.001);
-  EXPECT_EQ(difference.speedup_a.value, 2);
-  EXPECT_EQ(difference.speedup_b.value, 3);
+  EXPECT_EQ(difference.a.value, 2);
+  EXPECT_EQ(difference.b.value, 3);
   EXPECT_EQ(difference.status_a, "passed");
   EXPECT_EQ(difference.kind, "pair");
   EXPECT_EQ(difference.label(), "x");
@@ -104,7 +104,7 @@ TEST(CompareRuns, names_what_only_one_run_has) {
   EXPECT_EQ(differences[1].verdict, Verdict::same);
   EXPECT_EQ(differences[2].id, "c");
   EXPECT_EQ(differences[2].verdict, Verdict::only_in_b);
-  EXPECT_EQ(differences[2].speedup_b.value, 4);
+  EXPECT_EQ(differences[2].b.value, 4);
 }
 
 TEST(CompareRuns, keeps_backends_and_values_of_a_sweep_apart) {
@@ -121,7 +121,7 @@ TEST(CompareRuns, keeps_backends_and_values_of_a_sweep_apart) {
   EXPECT_EQ(differences[0].sweep, "");
   EXPECT_EQ(differences[1].sweep, "n=64");
   EXPECT_EQ(differences[2].sweep, "n=8");
-  EXPECT_EQ(differences[3].backend, "cuda");
+  EXPECT_EQ(differences[3].on, "cuda");
 }
 
 TEST(CompareRuns, has_a_name_for_every_verdict) {
@@ -129,6 +129,43 @@ TEST(CompareRuns, has_a_name_for_every_verdict) {
   EXPECT_STREQ(name_of(Verdict::unclear), "unclear");
   EXPECT_STREQ(name_of(Verdict::only_in_b), "only in B");
   EXPECT_STREQ(name_of(Verdict::status_changed), "status changed");
+}
+
+TEST(CompareRuns, compares_a_goal_by_its_metric_and_by_speed) {
+  const auto tail = [](double gain) {
+    Result result = pair_result("ch16:queue", around(1, 0.01));
+    result.goal = "tail_latency";
+    result.goal_metric = "p99_ms";
+    result.comparisons[0].gain = around(gain, 0.01);
+    return result;
+  };
+  const auto differences = compare_runs(record_of({tail(4)}), record_of({tail(3)}));
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_EQ(differences[0].metric, "p99_ms");
+  EXPECT_EQ(differences[0].label(), "ch16:queue p99_ms");
+  EXPECT_EQ(differences[0].verdict, Verdict::worse);
+  EXPECT_DOUBLE_EQ(differences[0].ratio.value, 0.75);
+  EXPECT_EQ(differences[1].metric, "");
+  EXPECT_EQ(differences[1].verdict, Verdict::same);
+  EXPECT_EQ(compare_runs(record_of({tail(3)}), record_of({tail(4)}))[0].verdict, Verdict::better);
+}
+
+TEST(CompareRuns, does_not_match_ranks_of_another_number_or_transport) {
+  const auto with = [](int count, const char* transport) {
+    Result result = pair_result("ch04:all_reduce", around(2, 0.01));
+    result.backend = BackendKind::ranks;
+    result.ranks = {.count = count, .transport = transport};
+    return result;
+  };
+  const auto verdicts = [&](const Result& a, const Result& b) {
+    std::vector<Verdict> all;
+    for (const auto& d : compare_runs(record_of({a}), record_of({b}))) all.push_back(d.verdict);
+    return all;
+  };
+  const std::vector apart = {Verdict::only_in_a, Verdict::only_in_b};
+  EXPECT_EQ(verdicts(with(2, kMpi), with(2, kMpi)), std::vector{Verdict::same});
+  EXPECT_EQ(verdicts(with(2, kMpi), with(2, kThreads)), apart);
+  EXPECT_EQ(verdicts(with(2, kMpi), with(4, kMpi)), apart);
 }
 
 }  // namespace

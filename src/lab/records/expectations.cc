@@ -40,7 +40,7 @@ std::optional<ExpectedValue> expect(const std::vector<BoardFigure>& boards) {
   return ExpectedValue{.value = sum / 2, .tolerance = within + between, .between = between};
 }
 
-std::string key_of(const Result& result) { return result.id + " " + name_of(result.backend); }
+std::string key_of(const Result& result) { return result.id + " " + result.on(); }
 
 std::string path_of(const std::string& folder, const std::string& machine_key) {
   return folder + "/" + machine_key + ".json";
@@ -53,18 +53,31 @@ std::string source_of(const Expectation& expectation) {
              : fmt::format("of {} boards", expectation.boards.size());
 }
 
+bool is_below(const stats::Interval& figure, const std::optional<ExpectedValue>& expected) {
+  return expected && figure.hi < expected->value * (1 - expected->tolerance);
+}
+
+/// A goal other than speed is held to its metric first, and to its speed as well.
 std::string fell_behind(const Expectation& expectation, const Result& result) {
   for (const ComparisonResult& comparison : result.comparisons) {
-    const auto expected = expectation.ratio(comparison.from, comparison.to);
-    const stats::Interval& speedup = comparison.speedup;
-    if (!expected || !(speedup.hi < expected->value * (1 - expected->tolerance))) continue;
     const std::string which = comparison.kind == "pair"
                                   ? ""
                                   : fmt::format(" of {} over {}", comparison.to, comparison.from);
-    return fmt::format(
-        "speedup{} {:.3f} [{:.3f}, {:.3f}] fell below the expected {:.3f} (−{:.0f}%) {}", which,
-        speedup.value, speedup.lo, speedup.hi, expected->value, expected->tolerance * 100,
-        source_of(expectation));
+    const auto sentence = [&](const std::string& what, const stats::Interval& figure,
+                              const ExpectedValue& expected) {
+      return fmt::format(
+          "{}{} {:.3f} [{:.3f}, {:.3f}] fell below the expected {:.3f} (−{:.0f}%) {}", what, which,
+          figure.value, figure.lo, figure.hi, expected.value, expected.tolerance * 100,
+          source_of(expectation));
+    };
+    const auto gain = expectation.gain(comparison.from, comparison.to);
+    if (is_below(comparison.gain, gain)) {
+      return sentence("the gain in " + result.goal_metric, comparison.gain, *gain);
+    }
+    const auto speedup = expectation.ratio(comparison.from, comparison.to);
+    if (is_below(comparison.speedup, speedup)) {
+      return sentence("speedup", comparison.speedup, *speedup);
+    }
   }
   // The last side first: of all that got slower, it is the one that people wait for.
   for (auto side = result.sides.rbegin(); side != result.sides.rend(); ++side) {
@@ -102,6 +115,17 @@ std::optional<ExpectedValue> Expectation::ratio(const std::string& from,
   for (const BoardExpectation& board : boards) {
     for (const BoardRatio& ratio : board.ratios) {
       if (ratio.from == from && ratio.to == to) figures.push_back(ratio.speedup);
+    }
+  }
+  return expect(figures);
+}
+
+std::optional<ExpectedValue> Expectation::gain(const std::string& from,
+                                               const std::string& to) const {
+  std::vector<BoardFigure> figures;
+  for (const BoardExpectation& board : boards) {
+    for (const BoardRatio& ratio : board.ratios) {
+      if (ratio.from == from && ratio.to == to && ratio.gain) figures.push_back(*ratio.gain);
     }
   }
   return expect(figures);
@@ -159,6 +183,7 @@ bool Expectations::record(const Result& result, const Provenance& provenance, Ot
     if (!(comparison.speedup.value > 0)) continue;
     board.ratios.push_back(
         {.from = comparison.from, .to = comparison.to, .speedup = figure_of(comparison.speedup)});
+    if (comparison.gain.value > 0) board.ratios.back().gain = figure_of(comparison.gain);
   }
   if (result.backend == BackendKind::cuda) {
     for (const SideResult& side : result.sides) board.times_ns[side.name] = figure_of(side.ns);
@@ -191,11 +216,15 @@ Comparison compare_with(const Expectation& expectation, const Result& result) {
     return {Verdict::regressed, std::move(reason)};
   }
   const ComparisonResult& headline = result.headline();
-  const auto expected = expectation.ratio(headline.from, headline.to);
-  if (expected && headline.speedup.lo > expected->value * (1 + expected->tolerance)) {
-    return {Verdict::better, fmt::format("speedup {:.3f} is above the expected {:.3f}; record it "
-                                         "with --update-expectations",
-                                         headline.speedup.value, expected->value)};
+  const bool by_gain = headline.gain.value > 0;
+  const auto expected = by_gain ? expectation.gain(headline.from, headline.to)
+                                : expectation.ratio(headline.from, headline.to);
+  const stats::Interval& figure = by_gain ? headline.gain : headline.speedup;
+  if (expected && figure.lo > expected->value * (1 + expected->tolerance)) {
+    return {Verdict::better, fmt::format("{} {:.3f} is above the expected {:.3f}; record it with "
+                                         "--update-expectations",
+                                         by_gain ? "the gain in " + result.goal_metric : "speedup",
+                                         figure.value, expected->value)};
   }
   return {Verdict::as_expected, ""};
 }

@@ -35,6 +35,7 @@ struct BoardRatio {
   std::string from;
   std::string to;
   BoardFigure speedup;
+  std::optional<BoardFigure> gain = {};  // of the goal's metric, where the goal is not speed
 };
 struct BoardExpectation {
   Provenance provenance;
@@ -56,6 +57,7 @@ struct Expectation {
 
   /// Nothing where no board has that comparison or side.
   std::optional<ExpectedValue> ratio(const std::string& from, const std::string& to) const;
+  std::optional<ExpectedValue> gain(const std::string& from, const std::string& to) const;
   std::optional<ExpectedValue> time_ns(const std::string& side) const;
   const BoardExpectation& newest() const { return boards.back(); }
 };
@@ -84,7 +86,7 @@ class Expectations {
 
  private:
   std::string machine_key_;
-  std::map<std::string, Expectation> entries_;  // by "id backend"
+  std::map<std::string, Expectation> entries_;  // by id and Result::on()
 };
 
 /// How a result stands to its expectation.

@@ -23,6 +23,7 @@ json board_to_json(const BoardExpectation& board) {
     json entry = figure_to_json(ratio.speedup);
     entry["from"] = ratio.from;
     entry["to"] = ratio.to;
+    if (ratio.gain) entry["gain"] = figure_to_json(*ratio.gain);
     ratios.push_back(std::move(entry));
   }
   for (const auto& [side, figure] : board.times_ns) times[side] = figure_to_json(figure);
@@ -50,6 +51,9 @@ BoardExpectation board_from_json(const json& from) {
     board.ratios.push_back({.from = ratio.at("from").get<std::string>(),
                             .to = ratio.at("to").get<std::string>(),
                             .speedup = figure_from_json(ratio)});
+    if (const auto gain = ratio.find("gain"); gain != ratio.end()) {
+      board.ratios.back().gain = figure_from_json(*gain);
+    }
   }
   for (const auto& [side, figure] : from.at("times_ns").items()) {
     board.times_ns[side] = figure_from_json(figure);

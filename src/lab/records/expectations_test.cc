@@ -60,6 +60,43 @@ TEST_F(ExpectationsTest, are_empty_without_a_file) {
   EXPECT_EQ(loaded().machine_key(), "nvidia-h200");
 }
 
+TEST_F(ExpectationsTest, hold_another_goal_to_its_metric_and_to_its_speed) {
+  const auto with = [](double gain, double speedup) {
+    Result result = result_of(around(speedup, 0.01), 1000, BackendKind::cpu);
+    result.goal = "tail_latency";
+    result.goal_metric = "p99_ms";
+    result.comparisons[0].gain = around(gain, 0.01);
+    return result;
+  };
+  Expectations saved = loaded();
+  ASSERT_TRUE(saved.record(with(4, 1), run_on("")));
+  ASSERT_TRUE(saved.save(folder()));
+  const Expectation expected = loaded().entries().at("ch07:twice cpu");
+  EXPECT_EQ(expected.gain("baseline", "optimized")->value, 4);
+  EXPECT_EQ(compare_with(expected, with(4, 1)).verdict, Verdict::as_expected);
+  const Comparison fell = compare_with(expected, with(3, 1));
+  EXPECT_EQ(fell.verdict, Verdict::regressed);
+  EXPECT_EQ(fell.reason,
+            "the gain in p99_ms 3.000 [2.970, 3.030] fell below the expected 4.000 (−3%) of run "
+            "run-1");
+  EXPECT_EQ(compare_with(expected, with(4, 0.8)).verdict, Verdict::regressed);
+  const Comparison rose = compare_with(expected, with(5, 1));
+  EXPECT_EQ(rose.verdict, Verdict::better);
+  EXPECT_THAT(rose.reason, HasSubstr("the gain in p99_ms 5.000 is above the expected 4.000"));
+}
+
+TEST_F(ExpectationsTest, of_ranks_hold_for_their_number_and_transport) {
+  Result result = result_of(around(2, 0.01), 1000, BackendKind::ranks);
+  result.ranks = {.count = 2, .transport = kMpi};
+  Expectations expectations = loaded();
+  ASSERT_TRUE(expectations.record(result, run_on("")));
+  EXPECT_NE(expectations.find(result), nullptr);
+  result.ranks.transport = kThreads;
+  EXPECT_EQ(expectations.find(result), nullptr);
+  result.ranks = {.count = 4, .transport = kMpi};
+  EXPECT_EQ(expectations.find(result), nullptr);
+}
+
 TEST_F(ExpectationsTest, survive_the_way_through_the_file) {
   Expectations saved = loaded();
   saved.record(result_of(around(2.5, 0.02)), run_on("GPU-1"));

@@ -92,8 +92,8 @@ Expected<void> RunFolder::save(const RunRecord& record) const {
 }
 
 Expected<void> RunFolder::save_reports(const RunRecord& record) const {
-  if (auto ok = atomic_write_file(path_ + "/report.md", render_markdown(record)); !ok) return ok;
-  return atomic_write_file(path_ + "/report.html", render_html(record));
+  if (auto ok = atomic_write_file(path_ + "/report.md", report::render_markdown(record)); !ok) return ok;
+  return atomic_write_file(path_ + "/report.html", report::render_html(record));
 }
 
 Expected<RunRecord> RunFolder::load() const {

@@ -1,5 +1,7 @@
 #include "lab/records/result.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -38,6 +40,11 @@ std::optional<Status> status_from(const std::string& name) {
 bool is_failure(Status status) {
   return status == Status::wrong || status == Status::crashed || status == Status::timed_out ||
          status == Status::regressed;
+}
+
+std::string place_name(const std::string& backend, const RankSetup& ranks) {
+  if (ranks.count == 0) return backend;
+  return fmt::format("{} rank{} ({})", ranks.count, ranks.count == 1 ? "" : "s", ranks.transport);
 }
 
 bool Result::is_ladder() const {

@@ -70,8 +70,10 @@ struct ComparisonResult {
   std::string kind;  // pair: baseline to optimized; step: from the rung before; total: from the
                      // first rung; yardstick: from a library
   stats::Interval speedup;
-  stats::Gain verdict = stats::Gain::no_gain;
-  WitnessResult witness;  // of pairs and steps
+  /// How many times better the goal's metric is, where the goal is not speed; value 0: none.
+  stats::Interval gain;
+  stats::Gain verdict = stats::Gain::no_gain;  // of the gain where there is one, of the speedup
+  WitnessResult witness;                       // of pairs and steps
 };
 
 /// What the machine did while a target was timed.
@@ -87,15 +89,31 @@ struct Conditions {
   bool cold = false;
 };
 
+/// What carries the bytes of ranks.
+inline constexpr const char* kMpi = "mpi";          // processes under mpirun
+inline constexpr const char* kThreads = "threads";  // of one process
+
+/// Several ranks: how many there were, and what carried their bytes. Processes under MPI and
+/// threads of one process are not the same machine to a target.
+struct RankSetup {
+  int count = 0;          // 0: the backend has none
+  std::string transport;  // kMpi, kThreads
+
+  bool operator==(const RankSetup&) const = default;
+};
+std::string place_name(const std::string& backend, const RankSetup& ranks);
+
 struct Result {
   std::string id;
   BackendKind backend = BackendKind::cpu;
+  RankSetup ranks;   // of backend ranks
   std::string kind;  // comparison, demonstration
   std::string chapter;
   std::string technique;
   std::string title;
   std::string claim;
   std::string goal;
+  std::string goal_metric;  // among the metrics; empty where the goal is speed
   std::map<std::string, std::int64_t> knobs;
   std::string sweep_key;  // set when the result is one of a sweep
 
@@ -114,6 +132,8 @@ struct Result {
   Conditions conditions;
   double seconds = 0;  // wall time the target took
 
+  /// Where it ran, as tables, keys and trends tell it apart: "cpu", "cuda", "2 ranks (mpi)".
+  std::string on() const { return place_name(name_of(backend), ranks); }
   /// Rungs instead of a baseline and an optimized side.
   bool is_ladder() const;
   bool measured() const { return !comparisons.empty(); }

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/json_fields.h"
+#include "lab/records/conditions_json.h"
 #include "lab/records/result.h"
 #include "lab/records/result_v1.h"
 #include "stats/interval_json.h"
@@ -71,8 +72,15 @@ json comparison_to_json(const ComparisonResult& comparison) {
           {"to", comparison.to},
           {"kind", comparison.kind},
           {"speedup", stats::to_json(comparison.speedup)},
+          {"gain", comparison.gain.value > 0 ? stats::to_json(comparison.gain) : json()},
           {"verdict", stats::name_of(comparison.verdict)},
           {"witness", witness_to_json(comparison.witness)}};
+}
+
+stats::Interval gain_at(const json& comparison) {
+  const auto gain = comparison.find("gain");
+  if (gain == comparison.end() || gain->is_null()) return {};
+  return stats::interval_from_json(*gain);
 }
 
 stats::Gain verdict_at(const json& comparison) {
@@ -88,6 +96,7 @@ ComparisonResult comparison_from_json(const json& comparison) {
           .to = comparison.at("to").get<std::string>(),
           .kind = comparison.at("kind").get<std::string>(),
           .speedup = stats::interval_from_json(comparison.at("speedup")),
+          .gain = gain_at(comparison),
           .verdict = verdict_at(comparison),
           .witness = witness_at(comparison)};
 }
@@ -145,29 +154,14 @@ std::map<std::string, std::vector<double>> counters_at(const json& result) {
   return counters;
 }
 
-json conditions_to_json(const Conditions& conditions) {
-  return {{"processes", conditions.processes},
-          {"blocks", conditions.blocks},
-          {"dropped_blocks", conditions.dropped_blocks},
-          {"sm_clock_mhz_min", conditions.sm_clock_mhz_min},
-          {"sm_clock_mhz_max", conditions.sm_clock_mhz_max},
-          {"power_w_max", conditions.power_w_max},
-          {"temperature_c_max", conditions.temperature_c_max},
-          {"throttle_reasons", conditions.throttle_reasons},
-          {"cold", conditions.cold}};
+json ranks_to_json(const RankSetup& ranks) {
+  if (ranks.count == 0) return nullptr;
+  return {{"count", ranks.count}, {"transport", ranks.transport}};
 }
 
-Conditions conditions_at(const json& result) {
-  const json& conditions = object_at(result, "conditions");
-  return {.processes = small_at(conditions, "processes"),
-          .blocks = small_at(conditions, "blocks"),
-          .dropped_blocks = small_at(conditions, "dropped_blocks"),
-          .sm_clock_mhz_min = number_at(conditions, "sm_clock_mhz_min"),
-          .sm_clock_mhz_max = number_at(conditions, "sm_clock_mhz_max"),
-          .power_w_max = number_at(conditions, "power_w_max"),
-          .temperature_c_max = number_at(conditions, "temperature_c_max"),
-          .throttle_reasons = strings_at(conditions, "throttle_reasons"),
-          .cold = flag_at(conditions, "cold")};
+RankSetup ranks_at(const json& result) {
+  const json& ranks = object_at(result, "ranks");
+  return {.count = small_at(ranks, "count"), .transport = string_at(ranks, "transport")};
 }
 
 BackendKind backend_at(const json& result) {
@@ -213,6 +207,30 @@ void check_integrity(const Result& result) {
 
 }  // namespace
 
+json to_json(const Conditions& conditions) {
+  return {{"processes", conditions.processes},
+          {"blocks", conditions.blocks},
+          {"dropped_blocks", conditions.dropped_blocks},
+          {"sm_clock_mhz_min", conditions.sm_clock_mhz_min},
+          {"sm_clock_mhz_max", conditions.sm_clock_mhz_max},
+          {"power_w_max", conditions.power_w_max},
+          {"temperature_c_max", conditions.temperature_c_max},
+          {"throttle_reasons", conditions.throttle_reasons},
+          {"cold", conditions.cold}};
+}
+
+Conditions conditions_from_json(const json& conditions) {
+  return {.processes = small_at(conditions, "processes"),
+          .blocks = small_at(conditions, "blocks"),
+          .dropped_blocks = small_at(conditions, "dropped_blocks"),
+          .sm_clock_mhz_min = number_at(conditions, "sm_clock_mhz_min"),
+          .sm_clock_mhz_max = number_at(conditions, "sm_clock_mhz_max"),
+          .power_w_max = number_at(conditions, "power_w_max"),
+          .temperature_c_max = number_at(conditions, "temperature_c_max"),
+          .throttle_reasons = strings_at(conditions, "throttle_reasons"),
+          .cold = flag_at(conditions, "cold")};
+}
+
 json to_json(const Result& result) {
   json sides = json::array(), comparisons = json::array();
   for (const SideResult& side : result.sides) sides.push_back(side_to_json(side));
@@ -221,12 +239,14 @@ json to_json(const Result& result) {
   }
   return {{"id", result.id},
           {"backend", name_of(result.backend)},
+          {"ranks", ranks_to_json(result.ranks)},
           {"kind", result.kind},
           {"chapter", result.chapter},
           {"technique", result.technique},
           {"title", result.title},
           {"claim", result.claim},
           {"goal", result.goal},
+          {"goal_metric", result.goal_metric},
           {"knobs", result.knobs},
           {"sweep_key", result.sweep_key},
           {"status", name_of(result.status)},
@@ -240,19 +260,21 @@ json to_json(const Result& result) {
           {"verification", verification_to_json(result.verification)},
           {"metrics", metrics_to_json(result.metrics)},
           {"counters", result.counters},
-          {"conditions", conditions_to_json(result.conditions)},
+          {"conditions", to_json(result.conditions)},
           {"seconds", result.seconds}};
 }
 
 Result result_from_json(const json& from, int version) {
   Result result{.id = from.at("id").get<std::string>(),
                 .backend = backend_at(from),
+                .ranks = ranks_at(from),
                 .kind = string_at(from, "kind"),
                 .chapter = string_at(from, "chapter"),
                 .technique = string_at(from, "technique"),
                 .title = string_at(from, "title"),
                 .claim = string_at(from, "claim"),
                 .goal = string_at(from, "goal"),
+                .goal_metric = string_at(from, "goal_metric"),
                 .knobs = object_at(from, "knobs").get<std::map<std::string, std::int64_t>>(),
                 .sweep_key = string_at(from, "sweep_key"),
                 .status = status_at(from),
@@ -261,7 +283,7 @@ Result result_from_json(const json& from, int version) {
                 .log = string_at(from, "log"),
                 .bound_by = string_at(from, "bound_by"),
                 .intensity = number_at(from, "intensity"),
-                .conditions = conditions_at(from),
+                .conditions = conditions_from_json(object_at(from, "conditions")),
                 .seconds = number_at(from, "seconds")};
   if (version == 1) {
     read_sides_v1(from, result);

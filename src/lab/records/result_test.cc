@@ -18,12 +18,14 @@ using nlohmann::json;
 Result full_result() {
   return {.id = "ch07:coalesced_copy",
           .backend = BackendKind::cuda,
+          .ranks = {.count = 2, .transport = kMpi},
           .kind = "demonstration",
           .chapter = "ch07",
           .technique = "coalescing",
           .title = "strided → adjacent",
           .claim = "Adjacent lanes read adjacent words.",
           .goal = "memory",
+          .goal_metric = "bytes_held",
           .knobs = {{"rows", 4096}, {"columns", std::int64_t{1} << 40}},
           .sweep_key = "rows",
           .status = Status::regressed,
@@ -50,6 +52,7 @@ Result full_result() {
                            .to = "optimized",
                            .kind = "pair",
                            .speedup = {.value = 7.1, .lo = 7.0, .hi = 7.3},
+                           .gain = {.value = 2, .lo = 1.5, .hi = 2.75},
                            .verdict = stats::Gain::gain,
                            .witness = {.name = "sectors",
                                        .meaning = "sectors per request",
@@ -299,6 +302,14 @@ TEST(Result, is_judged_by_the_last_rung_against_the_first) {
 TEST(Result, has_no_headline_when_nothing_was_measured) {
   EXPECT_ANY_THROW(static_cast<void>(Result{}.headline()));
   EXPECT_ANY_THROW(static_cast<void>(full_result().side("fastest")));
+}
+
+TEST(Result, names_the_place_it_ran_at) {
+  EXPECT_EQ(Result{}.on(), "cpu");
+  Result result{.backend = BackendKind::ranks, .ranks = {.count = 4, .transport = kThreads}};
+  EXPECT_EQ(result.on(), "4 ranks (threads)");
+  result.ranks = {.count = 1, .transport = kMpi};
+  EXPECT_EQ(result.on(), "1 rank (mpi)");
 }
 
 TEST(Result, names_its_point_of_a_sweep) {

@@ -11,14 +11,15 @@ namespace gauntlet::lab::inline records {
 namespace {
 
 // Kept in SQLite's user_version; stores of version 1 have 0 there.
-constexpr std::int64_t kStoreVersion = 2;
+constexpr std::int64_t kStoreVersion = 3;
 
 constexpr const char* kSchema = R"(
 create table runs(
   run_id text primary key, started_at integer, machine text, commit_id text, command_line text);
 create table results(
   result_id integer primary key, run_id text references runs(run_id) on delete cascade, id text,
-  backend text, sweep text, status text);
+  backend text, sweep text, status text, ranks integer not null default 0,
+  transport text not null default '', goal_metric text not null default '');
 create index results_by_id on results(id, backend);
 create index results_by_run on results(run_id);
 create table sides(
@@ -27,7 +28,18 @@ create table sides(
 create table comparisons(
   result_id integer references results(result_id) on delete cascade, position integer,
   from_side text, to_side text, kind text, headline integer, verdict text,
-  speedup real, speedup_lo real, speedup_hi real, primary key(result_id, position));
+  speedup real, speedup_lo real, speedup_hi real, gain real default 0, gain_lo real,
+  gain_hi real, primary key(result_id, position));
+)";
+
+// Version 2 knew neither ranks nor goals beside speed.
+constexpr const char* kTakeVersion2 = R"(
+alter table results add column ranks integer not null default 0;
+alter table results add column transport text not null default '';
+alter table results add column goal_metric text not null default '';
+alter table comparisons add column gain real default 0;
+alter table comparisons add column gain_lo real;
+alter table comparisons add column gain_hi real;
 )";
 
 // Version 1 had one table of results, each with the speedup of one pair, 0 where there was none and
@@ -39,12 +51,13 @@ alter table results rename to results_v1;
 )";
 constexpr const char* kTakeVersion1 = R"(
 insert into runs select run_id, started_at, machine, commit_id, command_line from runs_v1;
-insert into results select rowid, run_id, id, backend, sweep, status from results_v1;
+insert into results(result_id, run_id, id, backend, sweep, status) select rowid, run_id, id, backend, sweep, status from results_v1;
 insert into sides select rowid, 0, 'baseline', 'baseline', baseline_ns, null, null
   from results_v1 where speedup is null or speedup > 0;
 insert into sides select rowid, 1, 'optimized', 'optimized', optimized_ns, null, null
   from results_v1 where speedup is null or speedup > 0;
-insert into comparisons select rowid, 0, 'baseline', 'optimized', 'pair', 1,
+insert into comparisons(result_id, position, from_side, to_side, kind, headline, verdict, speedup,
+  speedup_lo, speedup_hi) select rowid, 0, 'baseline', 'optimized', 'pair', 1,
   case when speedup_lo > 1.02 then 'gain' when speedup_hi < 1 then 'loss' else 'no_gain' end,
   speedup, speedup_lo, speedup_hi from results_v1 where speedup is null or speedup > 0;
 drop table results_v1;
@@ -131,26 +144,33 @@ bool has_version_1(sqlite3* db) {
   return found;
 }
 
-/// Makes the tables, and takes over those of version 1 where there are any, as one transaction.
+/// Makes the tables, and takes over those of earlier versions where there are any, as one
+/// transaction. The version is read inside of it: another process may have been faster.
 bool bring_up_to_date(sqlite3* db) {
   if (!run_all(db, "begin immediate")) return false;
   bool ok = true;
-  if (version_of(db) == 0) {  // another process may have been faster
+  const std::int64_t version = version_of(db);
+  if (version == 0) {
     const bool old = has_version_1(db);
     ok = (!old || run_all(db, kSetVersion1Aside)) && run_all(db, kSchema) &&
-         (!old || run_all(db, kTakeVersion1)) &&
-         run_all(db, fmt::format("pragma user_version = {}", kStoreVersion).c_str());
+         (!old || run_all(db, kTakeVersion1));
+  } else if (version == 2) {
+    ok = run_all(db, kTakeVersion2);
   }
-  return ok && run_all(db, "commit");
+  return ok && run_all(db, fmt::format("pragma user_version = {}", kStoreVersion).c_str()) &&
+         run_all(db, "commit");
 }
 
 bool insert_result(sqlite3* db, const std::string& run_id, const Result& result) {
-  bool ok = Statement(db, "insert into results values(null,?,?,?,?,?)")
+  bool ok = Statement(db, "insert into results values(null,?,?,?,?,?,?,?,?)")
                 .bind(run_id)
                 .bind(result.id)
                 .bind(std::string(name_of(result.backend)))
                 .bind(result.sweep())
                 .bind(std::string(name_of(result.status)))
+                .bind(std::int64_t{result.ranks.count})
+                .bind(result.ranks.transport)
+                .bind(result.goal_metric)
                 .run();
   const std::int64_t result_id = sqlite3_last_insert_rowid(db);
   std::int64_t position = 0;
@@ -167,7 +187,7 @@ bool insert_result(sqlite3* db, const std::string& run_id, const Result& result)
   }
   position = 0;
   for (const ComparisonResult& comparison : result.comparisons) {
-    ok = ok && Statement(db, "insert into comparisons values(?,?,?,?,?,?,?,?,?,?)")
+    ok = ok && Statement(db, "insert into comparisons values(?,?,?,?,?,?,?,?,?,?,?,?,?)")
                    .bind(result_id)
                    .bind(position++)
                    .bind(comparison.from)
@@ -178,6 +198,9 @@ bool insert_result(sqlite3* db, const std::string& run_id, const Result& result)
                    .bind(comparison.speedup.value)
                    .bind(comparison.speedup.lo)
                    .bind(comparison.speedup.hi)
+                   .bind(comparison.gain.value)
+                   .bind(comparison.gain.lo)
+                   .bind(comparison.gain.hi)
                    .run();
   }
   return ok;
@@ -264,27 +287,32 @@ Expected<std::vector<StoredResult>> RunStore::history(const std::string& id_glob
   const bool ok =
       Statement(database_->handle,
                 "with chosen as (select result_id, run_id, started_at, commit_id, id, backend,"
-                "  status from results join runs using(run_id)"
+                "  ranks, transport, goal_metric, status from results join runs using(run_id)"
                 "  where id glob ?1 and (?2 = '' or backend = ?2) and sweep = ''"
-                "  order by id, backend, started_at desc, run_id desc limit ?3)"
+                "  order by id, backend, ranks, transport, started_at desc, run_id desc limit ?3)"
                 " select r.result_id, run_id, started_at, commit_id, id, backend, status,"
                 " from_side, to_side, kind, verdict, headline, speedup, speedup_lo, speedup_hi,"
                 " (select ns from sides s where s.result_id = r.result_id and name = from_side),"
-                " (select ns from sides s where s.result_id = r.result_id and name = to_side)"
-                " from chosen r left join comparisons c on c.result_id = r.result_id"
-                " order by id, backend, started_at desc, run_id desc, r.result_id, position")
+                " (select ns from sides s where s.result_id = r.result_id and name = to_side),"
+                " ranks, transport, goal_metric, gain, gain_lo, gain_hi from chosen r left join "
+                "comparisons c on c.result_id = r.result_id"
+                " order by id, backend, ranks, transport, started_at desc, run_id desc,"
+                " r.result_id, position")
           .bind(id_glob)
           .bind(backend)
           .bind(std::int64_t{limit})
           .run([&](Statement& row) {
             if (row.integer(0) != last_id) {
               last_id = row.integer(0);
-              results.push_back({.run_id = row.text(1),
-                                 .started_at = row.integer(2),
-                                 .commit = row.text(3),
-                                 .id = row.text(4),
-                                 .backend = row.text(5),
-                                 .status = row.text(6)});
+              results.push_back(
+                  {.run_id = row.text(1),
+                   .started_at = row.integer(2),
+                   .commit = row.text(3),
+                   .id = row.text(4),
+                   .backend = row.text(5),
+                   .ranks = {.count = static_cast<int>(row.integer(17)), .transport = row.text(18)},
+                   .goal_metric = row.text(19),
+                   .status = row.text(6)});
             }
             if (row.text(9).empty()) return;
             results.back().comparisons.push_back(
@@ -294,6 +322,7 @@ Expected<std::vector<StoredResult>> RunStore::history(const std::string& id_glob
                  .verdict = row.text(10),
                  .headline = row.integer(11) != 0,
                  .speedup = {row.number(12), row.number(13), row.number(14)},
+                 .gain = {row.number(20), row.number(21), row.number(22)},
                  .from_ns = row.number(15),
                  .to_ns = row.number(16)});
           });

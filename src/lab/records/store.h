@@ -27,6 +27,7 @@ struct StoredComparison {
   std::string verdict;
   bool headline = false;
   stats::Interval speedup;
+  stats::Interval gain;  // of the goal's metric; value 0: the goal is speed
   double from_ns = 0;
   double to_ns = 0;
 };
@@ -37,9 +38,12 @@ struct StoredResult {
   std::string commit;
   std::string id;
   std::string backend;
+  RankSetup ranks;
+  std::string goal_metric;  // empty: speed
   std::string status;
   std::vector<StoredComparison> comparisons;  // empty when nothing was measured
 
+  std::string on() const { return place_name(backend, ranks); }
   /// Null when nothing was measured.
   const StoredComparison* headline() const;
 };

@@ -160,6 +160,28 @@ TEST_F(RunStoreTest, finds_by_glob_and_backend_and_leaves_sweeps_out) {
   EXPECT_EQ(history("ch07"), Rows{});
 }
 
+TEST_F(RunStoreTest, keeps_ranks_apart_and_the_gain_of_another_goal_than_speed) {
+  const auto with = [](const char* transport, double gain) {
+    Result result = result_of("ch04:all_reduce", 2);
+    result.backend = BackendKind::ranks;
+    result.ranks = {.count = 2, .transport = transport};
+    result.goal_metric = "p99_ms";
+    result.comparisons[0].gain = around(gain, 0.1);
+    return result;
+  };
+  put(run_of("r1", 1000, {with(kMpi, 3)}));
+  put(run_of("r2", 2000, {with(kThreads, 2)}));
+  put(run_of("r3", 3000, {with(kMpi, 4)}));
+  const auto rows = *store_.history("*", "ranks", 10);
+  Rows seen;
+  for (const StoredResult& row : rows) seen.push_back(row.run_id + " " + row.on());
+  EXPECT_EQ(seen, (Rows{"r3 2 ranks (mpi)", "r1 2 ranks (mpi)", "r2 2 ranks (threads)"}))
+      << "trends of two transports follow one another";
+  EXPECT_EQ(rows[0].goal_metric, "p99_ms");
+  EXPECT_EQ(rows[0].headline()->gain.value, 4);
+  EXPECT_DOUBLE_EQ(rows[0].headline()->gain.hi, 4.4);
+}
+
 TEST_F(RunStoreTest, takes_quotes_for_text) {
   RunRecord record = run_of("r'1", 1, {result_of("x'); drop table runs; --", 2)});
   record.command_line = "gauntlet run --targets 'a\"b'";
@@ -268,14 +290,39 @@ TEST(RunStoreOpen, keeps_working_after_it_was_brought_up_to_date) {
   EXPECT_EQ(store->history("labs:gemm", "", 1)->at(0).comparisons.size(), 4u);
 }
 
+TEST(RunStoreOpen, brings_a_store_of_version_2_up_to_date) {
+  FakeTree folder;
+  {
+    auto store = RunStore::open(folder.root().string());
+    ASSERT_TRUE(store->put(run_of("r1", 1000, {ladder_result("labs:gemm")})));
+  }
+  // As version 2 had it.
+  for (const char* column : {"ranks", "transport", "goal_metric"}) {
+    number_of(folder, std::string("alter table results drop column ") + column + "; select 1");
+  }
+  for (const char* column : {"gain", "gain_lo", "gain_hi"}) {
+    number_of(folder, std::string("alter table comparisons drop column ") + column + "; select 1");
+  }
+  number_of(folder, "pragma user_version = 2; select 1");
+  auto store = RunStore::open(folder.root().string());
+  ASSERT_TRUE(store) << store.error().message;
+  const auto rows = *store->history("labs:gemm", "", 10);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].on(), "cuda");
+  EXPECT_EQ(rows[0].goal_metric, "");
+  EXPECT_EQ(rows[0].headline()->gain.value, 0);
+  EXPECT_EQ(rows[0].headline()->speedup.value, 6);
+  ASSERT_TRUE(store->put(run_of("r2", 2000, {result_of("ch07:a", 2)})));
+}
+
 TEST(RunStoreOpen, refuses_a_store_of_a_later_version) {
   FakeTree folder;
   ASSERT_TRUE(RunStore::open(folder.root().string()));
-  EXPECT_EQ(number_of(folder, "pragma user_version"), 2);
-  number_of(folder, "pragma user_version = 3; select 1");
+  EXPECT_EQ(number_of(folder, "pragma user_version"), 3);
+  number_of(folder, "pragma user_version = 4; select 1");
   const auto later = RunStore::open(folder.root().string());
   ASSERT_FALSE(later);
-  EXPECT_THAT(later.error().message, HasSubstr("has version 3, this binary knows 2"));
+  EXPECT_THAT(later.error().message, HasSubstr("has version 4, this binary knows 3"));
 }
 
 TEST(RunStoreOpen, says_where_it_failed) {

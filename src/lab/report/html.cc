@@ -6,10 +6,9 @@
 #include "lab/report/page.h"
 #include "lab/report/summary.h"
 
-namespace gauntlet::lab {
+namespace gauntlet::lab::report {
 namespace {
 
-using namespace report;
 using nlohmann::json;
 
 json summary_to_json(const Summary& summary, const MachineInfo& machine) {
@@ -46,4 +45,4 @@ std::string render_html(const RunRecord& record) {
                                  embedded::report_js()}});
 }
 
-}  // namespace gauntlet::lab
+}  // namespace gauntlet::lab::report

@@ -9,10 +9,9 @@
 #include "lab/report/format.h"
 #include "lab/report/summary.h"
 
-namespace gauntlet::lab {
+namespace gauntlet::lab::report {
 namespace {
 
-using namespace report;
 
 std::string label(const Result& result) {
   const std::string sweep = result.sweep();
@@ -58,7 +57,7 @@ std::string speedup(const Result& result) {
 }
 
 std::vector<std::string> row(const Result& result) {
-  std::vector<std::string> cells = {label(result), name_of(result.backend), status(result)};
+  std::vector<std::string> cells = {label(result), result.on(), status(result)};
   if (has_figures(result)) {
     cells.insert(cells.end(),
                  {speedup(result), interval(result.headline().speedup),
@@ -69,8 +68,7 @@ std::vector<std::string> row(const Result& result) {
 }
 
 std::string remark(const Result& result) {
-  std::string text =
-      fmt::format("- {} on {}: {}", label(result), name_of(result.backend), status(result));
+  std::string text = fmt::format("- {} on {}: {}", label(result), result.on(), status(result));
   if (!result.reason.empty()) text += ": " + markdown_text(result.reason);
   if (!result.log.empty() && is_failure(result.status))
     text += " (" + markdown_code(result.log) + ")";
@@ -108,11 +106,16 @@ std::string value(const stats::Interval& of) {
 
 /// The figures by which a target is judged whose goal is not speed.
 std::string judged_by(const Result& result) {
-  std::string text = fmt::format("- {} on {}: judged by {}, not speed", label(result),
-                                 name_of(result.backend), markdown_text(result.goal));
+  std::string text = fmt::format("- {} on {}: judged by {}, not speed", label(result), result.on(),
+                                 markdown_text(result.goal));
+  const stats::Interval& gain = result.headline().gain;
+  if (gain.value > 0) {
+    text += fmt::format(": {} is {} better ({})", markdown_text(result.goal_metric),
+                        ratio(gain.value), interval(gain));
+  }
   const auto first = static_cast<std::size_t>(&result.first() - result.sides.data());
   const auto best = static_cast<std::size_t>(&result.best() - result.sides.data());
-  const char* separator = ": ";
+  const char* separator = gain.value > 0 ? "; " : ": ";
   for (const auto& [name, metric] : result.metrics) {
     text +=
         fmt::format("{}{} {} → {} {}", separator, markdown_text(name), value(metric.sides[first]),
@@ -130,13 +133,24 @@ const ComparisonResult* comparison_to(const Result& result, const std::string& s
   return found == result.comparisons.end() ? nullptr : &*found;
 }
 
+/// How the last side stands to libraries, a line each.
+std::string yardsticks(const Result& result, const char* before) {
+  std::string lines;
+  for (const ComparisonResult& comparison : result.comparisons) {
+    if (comparison.kind != "yardstick") continue;
+    lines += fmt::format("{}{} runs at {} the speed of the yardstick {} ({}).\n", before,
+                         markdown_code(comparison.to), ratio(comparison.speedup.value),
+                         markdown_code(comparison.from), interval(comparison.speedup));
+  }
+  return lines;
+}
+
 /// A lab, rung by rung: what each adds to the one before, and where that stands to the first.
 std::string ladder(const Result& result) {
   MarkdownTable table{.header = {"rung", "time", "step", "95% interval", "verdict", "total",
                                  "of ceiling", "witness"},
                       .alignment = "lrrrlrrl",
                       .rows = {}};
-  std::string yardsticks;
   for (const SideResult& side : result.sides) {
     std::vector<std::string> cells = {markdown_code(side.name), duration_ns(side.ns.value)};
     const ComparisonResult* step = comparison_to(result, side.name, "step");
@@ -152,14 +166,8 @@ std::string ladder(const Result& result) {
     cells.push_back(step ? witness(step->witness) : "");
     table.rows.push_back(std::move(cells));
   }
-  for (const ComparisonResult& comparison : result.comparisons) {
-    if (comparison.kind != "yardstick") continue;
-    yardsticks += fmt::format("\n{} runs at {} the speed of the yardstick {} ({}).\n",
-                              markdown_code(comparison.to), ratio(comparison.speedup.value),
-                              markdown_code(comparison.from), interval(comparison.speedup));
-  }
-  return fmt::format("### {} on {}\n\n{}\n\n{}{}\n", label(result), name_of(result.backend),
-                     markdown_text(result.title), render(table), yardsticks);
+  return fmt::format("### {} on {}\n\n{}\n\n{}{}\n", label(result), result.on(),
+                     markdown_text(result.title), render(table), yardsticks(result, "\n"));
 }
 
 std::string chapter(const std::string& name, const std::vector<const Result*>& results) {
@@ -178,14 +186,15 @@ std::string chapter(const std::string& name, const std::vector<const Result*>& r
     has_demonstrations |= result->kind == "demonstration" && has_figures(*result);
     if (has_figures(*result) && result->goal != "speed") remarks += judged_by(*result);
     if (has_figures(*result) && result->is_ladder()) ladders += ladder(*result);
+    if (has_figures(*result) && !result->is_ladder()) {
+      remarks += yardsticks(*result, fmt::format("- {}: ", label(*result)).c_str());
+    }
     if (!is_failure(result->status) && !result->reason.empty()) remarks += remark(*result);
     if (const std::string open = unwitnessed(*result); !open.empty()) {
-      remarks += fmt::format("- {} on {}: {}\n", label(*result), name_of(result->backend),
-                             markdown_text(open));
+      remarks += fmt::format("- {} on {}: {}\n", label(*result), result->on(), markdown_text(open));
     }
     for (const std::string& note : result->notes) {
-      remarks += fmt::format("- {} on {}: {}\n", label(*result), name_of(result->backend),
-                             markdown_text(note));
+      remarks += fmt::format("- {} on {}: {}\n", label(*result), result->on(), markdown_text(note));
     }
   }
   std::string text = "## " + markdown_text(name) + "\n\n" + render(table) + "\n";
@@ -258,4 +267,4 @@ std::string render_markdown(const RunRecord& record) {
                      chapters(record), ceilings_table(record), environment(record));
 }
 
-}  // namespace gauntlet::lab
+}  // namespace gauntlet::lab::report

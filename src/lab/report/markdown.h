@@ -4,8 +4,8 @@
 
 #include "lab/records/run_record.h"
 
-namespace gauntlet::lab {
+namespace gauntlet::lab::report {
 
 std::string render_markdown(const RunRecord& record);
 
-}  // namespace gauntlet::lab
+}  // namespace gauntlet::lab::report

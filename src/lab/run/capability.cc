@@ -3,74 +3,59 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <regex>
 
+#include "core/check.h"
 #include "core/cuda/cublas.h"
 #include "core/gpu_driver.h"
 #include "core/host_features.h"
 #include "core/ranks/mpi_group.h"
 #include "core/ranks/start.h"
+#include "lab/author/needs.h"
 #include "lab/profile/profiler_backends.h"
 
 namespace gauntlet::lab::inline run {
 namespace {
 
-/// A need with a number in it: what it looks like, and the sentence where the machine falls short.
-struct NumberedNeed {
-  const char* shown;
-  const char* pattern;
-  enum class Of { host, gpu } of;
-  std::string (*missing)(const std::smatch& match, const MachineInfo& machine);
+/// What needs with a number are held against.
+struct Host {
+  const MachineInfo& machine;
+  const RankSetup& ranks;
 };
 
-int number_in(const std::smatch& match) { return std::atoi(match[1].str().c_str()); }
-
-std::string missing_architecture(const std::smatch& match, const MachineInfo& machine) {
-  if (machine.gpus.empty()) return fmt::format("needs {}: no GPU was found", match.str());
+std::string missing_architecture(const std::string& need, const NumberedNeed& numbered,
+                                 const MachineInfo& machine) {
+  if (machine.gpus.empty()) return fmt::format("needs {}: no GPU was found", need);
   const GpuInfo& gpu = machine.gpus.front();
-  const int wanted = number_in(match);
   const int have = gpu.compute_major * 10 + gpu.compute_minor;
   // An "a" target uses instructions of that one generation; others run on anything newer.
-  const bool fits = match[2].length() > 0 ? have == wanted : have >= wanted;
-  return fits ? "" : fmt::format("needs {}, {} is sm_{}", match.str(), gpu.name, have);
+  const bool fits = numbered.exactly ? have == numbered.number : have >= numbered.number;
+  return fits ? "" : fmt::format("needs {}, {} is sm_{}", need, gpu.name, have);
 }
 
-std::string missing_gpus(const std::smatch& match, const MachineInfo& machine) {
-  if (machine.gpus.size() >= static_cast<std::size_t>(number_in(match))) return "";
-  return fmt::format("needs {}, there is {}", match.str(), machine.gpus.size());
-}
-
-std::string missing_nodes(const std::smatch& match, const MachineInfo& machine) {
-  if (machine.cpu.numa_nodes >= number_in(match)) return "";
-  return fmt::format(
-      "needs {}, there is {}: run on more sockets, or split one in its firmware (NPS on AMD, SNC "
-      "on Intel)",
-      match.str(), machine.cpu.numa_nodes);
-}
-
-/// Threads of one process can always be ranks; what needs processes says "mpi", too.
-std::string missing_ranks(const std::smatch&, const MachineInfo&) { return ""; }
-
-constexpr NumberedNeed kNumbered[] = {
-    {"sm_<n>", "sm_([1-9][0-9]*)(a?)", NumberedNeed::Of::gpu, missing_architecture},
-    {"<n> GPUs", "([1-9][0-9]*) GPUs", NumberedNeed::Of::gpu, missing_gpus},
-    {"<n> NUMA nodes", "([1-9][0-9]*) NUMA nodes", NumberedNeed::Of::host, missing_nodes},
-    {"<n> ranks", "([1-9][0-9]*) ranks", NumberedNeed::Of::host, missing_ranks},
-};
-
-const NumberedNeed* numbered_need(const std::string& need, std::smatch& match) {
-  for (const NumberedNeed& numbered : kNumbered) {
-    if (std::regex_match(need, match, std::regex(numbered.pattern))) return &numbered;
+std::string missing_number(const std::string& need, const NumberedNeed& numbered,
+                           const Host& host) {
+  const int wanted = numbered.number;
+  switch (numbered.what) {
+    case NumberedNeed::What::architecture:
+      return missing_architecture(need, numbered, host.machine);
+    case NumberedNeed::What::gpus:
+      if (host.machine.gpus.size() >= static_cast<std::size_t>(wanted)) return "";
+      return fmt::format("needs {}, there is {}", need, host.machine.gpus.size());
+    case NumberedNeed::What::numa_nodes:
+      if (host.machine.cpu.numa_nodes >= wanted) return "";
+      return fmt::format(
+          "needs {}, there is {}: run on more sockets, or split one in its firmware (NPS on AMD, "
+          "SNC on Intel)",
+          need, host.machine.cpu.numa_nodes);
+    case NumberedNeed::What::ranks:
+      // Threads of one process can always be ranks; what needs processes says "mpi", too. Other
+      // backends start none.
+      if (host.ranks.count == 0 || host.ranks.count >= wanted) return "";
+      return fmt::format("needs {}, this run starts {}: use --ranks {}", need, host.ranks.count,
+                         wanted);
   }
-  return nullptr;
-}
-
-Expected<void> probe_mpi() {
-  if (const auto mpirun = ranks::find_mpirun(); !mpirun) return mpirun.error();
-  if (const auto library = ranks::find_mpi_library(); !library) return library.error();
-  return {};
+  fail("no such kind of need");
 }
 
 Expected<void> probe_perf_counters() {
@@ -92,19 +77,25 @@ Expected<void> probe_cuda_library(const char* name, const char* package) {
                        fmt::format("apt-get install {} of NVIDIA's repository", package));
 }
 
-std::string missing_need(const std::string& need, const MachineInfo& machine,
-                         const Probes& probes) {
-  std::smatch match;
-  if (const NumberedNeed* numbered = numbered_need(need, match)) {
-    return numbered->missing(match, machine);
-  }
+std::string missing_need(const std::string& need, const Host& host, const Probes& probes) {
+  if (const auto numbered = numbered_need(need)) return missing_number(need, *numbered, host);
   const auto probe = probes.find(need);
   if (probe == probes.end()) return fmt::format("needs {}, which this lab cannot check", need);
   const auto probed = probe->second();
-  return probed ? "" : fmt::format("needs {}: {}", need, probed.error().message);
+  if (!probed) return fmt::format("needs {}: {}", need, probed.error().message);
+  if (need == kMpi && host.ranks.transport == kThreads) {
+    return "needs mpi, and the ranks of this run are threads: use --launcher mpi";
+  }
+  return "";
 }
 
 }  // namespace
+
+Expected<void> probe_mpi() {
+  if (const auto mpirun = ranks::find_mpirun(); !mpirun) return mpirun.error();
+  if (const auto library = ranks::find_mpi_library(); !library) return library.error();
+  return {};
+}
 
 Probes probes_of(const MachineInfo& machine) {
   return {
@@ -126,27 +117,9 @@ Probes probes_of(const MachineInfo& machine) {
   };
 }
 
-std::vector<std::string> capabilities() {
-  std::vector<std::string> names;
-  for (const auto& [name, probe] : probes_of({})) names.push_back(name);
-  for (const NumberedNeed& numbered : kNumbered) names.emplace_back(numbered.shown);
-  return names;
-}
-
-bool known_capability(const std::string& need) {
-  std::smatch match;
-  return numbered_need(need, match) != nullptr || probes_of({}).contains(need);
-}
-
-bool gpu_capability(const std::string& need) {
-  std::smatch match;
-  const NumberedNeed* numbered = numbered_need(need, match);
-  if (numbered != nullptr) return numbered->of == NumberedNeed::Of::gpu;
-  return need == "cublas" || need == "cudnn" || need == "gds" || need == "nvls";
-}
-
 std::string missing_capability(const Target& target, BackendKind backend,
-                               const MachineInfo& machine, const Probes& probes) {
+                               const MachineInfo& machine, const RankSetup& ranks,
+                               const Probes& probes) {
   if (!target.has(backend)) return fmt::format("has no {} sides", name_of(backend));
   if (backend == BackendKind::cuda) {
     if (machine.gpus.empty()) return machine.no_gpu_reason;
@@ -158,7 +131,7 @@ std::string missing_capability(const Target& target, BackendKind backend,
 #endif
   }
   for (const std::string& need : target.needs(backend)) {
-    if (std::string missing = missing_need(need, machine, probes); !missing.empty()) {
+    if (std::string missing = missing_need(need, {machine, ranks}, probes); !missing.empty()) {
       return missing;
     }
   }
@@ -166,8 +139,8 @@ std::string missing_capability(const Target& target, BackendKind backend,
 }
 
 std::string missing_capability(const Target& target, BackendKind backend,
-                               const MachineInfo& machine) {
-  return missing_capability(target, backend, machine, probes_of(machine));
+                               const MachineInfo& machine, const RankSetup& ranks) {
+  return missing_capability(target, backend, machine, ranks, probes_of(machine));
 }
 
 }  // namespace gauntlet::lab::inline run

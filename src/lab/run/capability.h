@@ -3,11 +3,11 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "core/expected.h"
 #include "core/machine.h"
 #include "lab/author/target.h"
+#include "lab/records/result.h"
 
 namespace gauntlet::lab::inline run {
 
@@ -16,17 +16,15 @@ namespace gauntlet::lab::inline run {
 using Probes = std::map<std::string, std::function<Expected<void>()>>;
 Probes probes_of(const MachineInfo& machine);
 
-/// Empty when the target can run; otherwise the sentence that goes with `skipped`.
-std::string missing_capability(const Target& target, BackendKind backend,
-                               const MachineInfo& machine, const Probes& probes);
-std::string missing_capability(const Target& target, BackendKind backend,
-                               const MachineInfo& machine);
+/// Whether ranks can be processes: mpirun and its library are both there.
+Expected<void> probe_mpi();
 
-/// Every need the lab can check, those with a number as "<n> GPUs".
-std::vector<std::string> capabilities();
-/// Is this a capability the lab can check?
-bool known_capability(const std::string& need);
-/// One that only a GPU has: no need of CPU sides.
-bool gpu_capability(const std::string& need);
+/// Empty when the target can run; otherwise the sentence that goes with `skipped`. `ranks` is how
+/// the run would start them.
+std::string missing_capability(const Target& target, BackendKind backend,
+                               const MachineInfo& machine, const RankSetup& ranks,
+                               const Probes& probes);
+std::string missing_capability(const Target& target, BackendKind backend,
+                               const MachineInfo& machine, const RankSetup& ranks);
 
 }  // namespace gauntlet::lab::inline run

@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lab/author/needs.h"
+
 namespace gauntlet::lab::inline run {
 namespace {
 
-using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -32,30 +33,32 @@ Target target_needing(std::vector<std::string> needs) {
 
 std::string missing(const std::vector<std::string>& needs, const MachineInfo& machine,
                     const Probes& probes = {}) {
-  return missing_capability(target_needing(needs), BackendKind::cuda, machine, probes);
+  return missing_capability(target_needing(needs), BackendKind::cuda, machine, {}, probes);
 }
 
 TEST(Capability, lets_run_what_needs_nothing_special) {
   for (const BackendKind backend : kBackends) {
-    EXPECT_EQ(missing_capability(target_needing({}), backend, machine_with(1)), "")
+    EXPECT_EQ(missing_capability(target_needing({}), backend, machine_with(1), {}), "")
         << name_of(backend);
   }
 }
 
 TEST(Capability, passes_on_why_there_is_no_gpu) {
   EXPECT_EQ(missing({}, machine_with(0)), "no CUDA device");
-  EXPECT_EQ(missing_capability(target_needing({}), BackendKind::cpu, machine_with(0)), "");
-  EXPECT_EQ(missing_capability(target_needing({}), BackendKind::ranks, machine_with(0)), "");
+  EXPECT_EQ(missing_capability(target_needing({}), BackendKind::cpu, machine_with(0), {}), "");
+  EXPECT_EQ(missing_capability(target_needing({}), BackendKind::ranks, machine_with(0), {}), "");
 }
 
 TEST(Capability, says_when_the_target_has_no_sides_for_the_backend) {
   Target target = target_needing({});
   target.source.cpu.clear();
-  EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1)), "has no cpu sides");
+  EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1), {}), "has no cpu sides");
   target.source.cuda.clear();
-  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)), "has no cuda sides");
+  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1), {}),
+            "has no cuda sides");
   target.source.ranks.clear();
-  EXPECT_EQ(missing_capability(target, BackendKind::ranks, machine_with(1)), "has no ranks sides");
+  EXPECT_EQ(missing_capability(target, BackendKind::ranks, machine_with(1), {}),
+            "has no ranks sides");
 }
 
 TEST(Capability, takes_a_plain_architecture_for_a_minimum) {
@@ -74,9 +77,9 @@ TEST(Capability, takes_an_architecture_with_an_a_for_that_one_alone) {
 TEST(Capability, adds_the_architecture_of_the_sources) {
   Target target = target_needing({});
   target.source.cuda.back().cuda_arch = "sm_100a";
-  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)),
+  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1), {}),
             "needs sm_100a, NVIDIA H200 is sm_90");
-  EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1)), "")
+  EXPECT_EQ(missing_capability(target, BackendKind::cpu, machine_with(1), {}), "")
       << "the CPU sides need no GPU";
 }
 
@@ -84,17 +87,17 @@ TEST(Capability, asks_each_backend_for_its_own_needs) {
   Target target = target_needing({});
   target.pair.cuda->needs = {"4 GPUs"};
   target.pair.cpu->needs = {"4 NUMA nodes"};
-  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1)),
+  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1), {}),
             "needs 4 GPUs, there is 1");
-  EXPECT_THAT(missing_capability(target, BackendKind::cpu, machine_with(1)),
+  EXPECT_THAT(missing_capability(target, BackendKind::cpu, machine_with(1), {}),
               HasSubstr("needs 4 NUMA nodes"));
-  EXPECT_EQ(missing_capability(target, BackendKind::ranks, machine_with(1)), "");
+  EXPECT_EQ(missing_capability(target, BackendKind::ranks, machine_with(1), {}), "");
 }
 
 TEST(Capability, counts_gpus_and_numa_nodes) {
   EXPECT_EQ(missing({"2 GPUs"}, machine_with(2)), "");
   EXPECT_EQ(missing({"2 GPUs"}, machine_with(1)), "needs 2 GPUs, there is 1");
-  EXPECT_EQ(missing_capability(target_needing({"2 GPUs"}), BackendKind::ranks, machine_with(0)),
+  EXPECT_EQ(missing_capability(target_needing({"2 GPUs"}), BackendKind::ranks, machine_with(0), {}),
             "needs 2 GPUs, there is 0");
   MachineInfo machine = machine_with(1);
   EXPECT_THAT(missing({"2 NUMA nodes"}, machine), HasSubstr("needs 2 NUMA nodes, there is 1: "));
@@ -103,9 +106,25 @@ TEST(Capability, counts_gpus_and_numa_nodes) {
   EXPECT_NE(missing({"3 NUMA nodes"}, machine), "");
 }
 
-TEST(Capability, has_threads_for_any_number_of_ranks) {
-  EXPECT_EQ(missing({"2 ranks"}, machine_with(1)), "");
-  EXPECT_EQ(missing({"64 ranks"}, machine_with(1)), "");
+TEST(Capability, holds_the_number_of_ranks_against_those_of_the_run) {
+  const auto on_ranks = [](const char* need, int count) {
+    return missing_capability(target_needing({need}), BackendKind::ranks, machine_with(0),
+                              {.count = count, .transport = kThreads});
+  };
+  EXPECT_EQ(on_ranks("2 ranks", 2), "");
+  EXPECT_EQ(on_ranks("2 ranks", 8), "");
+  EXPECT_EQ(on_ranks("4 ranks", 2), "needs 4 ranks, this run starts 2: use --ranks 4");
+  EXPECT_EQ(missing({"64 ranks"}, machine_with(1)), "") << "a GPU's sides are no ranks";
+}
+
+TEST(Capability, takes_no_threads_for_processes) {
+  const Probes probes = {{"mpi", []() -> Expected<void> { return {}; }}};
+  const auto with = [&](const char* transport) {
+    return missing_capability(target_needing({"mpi"}), BackendKind::ranks, machine_with(0),
+                              {.count = 2, .transport = transport}, probes);
+  };
+  EXPECT_EQ(with(kMpi), "");
+  EXPECT_EQ(with(kThreads), "needs mpi, and the ranks of this run are threads: use --launcher mpi");
 }
 
 TEST(Capability, names_the_first_of_several_that_is_missing) {
@@ -120,7 +139,7 @@ TEST(Capability, passes_on_what_a_probe_says) {
   ASSERT_EQ(probes.size(), 12u);
   for (const auto& [need, probe] : probes) {
     for (const BackendKind backend : kBackends) {
-      EXPECT_EQ(missing_capability(target_needing({need}), backend, machine_with(1), probes),
+      EXPECT_EQ(missing_capability(target_needing({need}), backend, machine_with(1), {}, probes),
                 "needs " + need + ": no " + need + ": buy one");
     }
   }
@@ -145,27 +164,10 @@ TEST(Capability, never_runs_what_it_cannot_check) {
             "needs a quantum computer, which this lab cannot check");
 }
 
-TEST(Capability, knows_which_needs_it_can_check) {
-  for (const char* need :
-       {"2 NUMA nodes", "io_uring", "O_DIRECT", "huge pages", "2 ranks", "mpi", "nccl", "rdma",
-        "gds", "nvls", "8 GPUs", "grace", "sm_80", "sm_90a", "cublas", "cudnn", "perf counters"}) {
-    EXPECT_TRUE(known_capability(need)) << need;
-  }
-  for (const char* need : {"", "sm_", "sm90", "sm_90b", "GPUs", "2 gpus", "0 GPUs", "0 ranks",
-                           "NUMA nodes", "MPI", "io-uring", "<n> GPUs"}) {
-    EXPECT_FALSE(known_capability(need)) << need;
-  }
-  EXPECT_THAT(capabilities(), Contains("<n> NUMA nodes"));
-  EXPECT_THAT(capabilities(), Contains("io_uring"));
-}
-
-TEST(Capability, tells_the_needs_that_only_a_gpu_meets) {
-  for (const char* need : {"sm_80", "2 GPUs", "cublas", "nvls"}) {
-    EXPECT_TRUE(gpu_capability(need)) << need;
-  }
-  for (const char* need : {"2 ranks", "io_uring", "mpi", "rdma", "perf counters"}) {
-    EXPECT_FALSE(gpu_capability(need)) << need;
-  }
+TEST(Capability, has_a_probe_for_every_plain_need) {
+  std::vector<std::string> probed;
+  for (const auto& [need, probe] : probes_of({})) probed.push_back(need);
+  EXPECT_EQ(probed, plain_needs());
 }
 
 TEST(ProbesOfThisMachine, give_a_reason_where_they_refuse) {
@@ -182,7 +184,7 @@ TEST(Capability, skips_cpu_sides_on_a_cpu_without_avx2) {
   MachineInfo machine = machine_with(0);
   machine.cpu.simd = {};
   for (const BackendKind backend : {BackendKind::cpu, BackendKind::ranks}) {
-    EXPECT_THAT(missing_capability(target_needing({}), backend, machine), HasSubstr("no AVX2"));
+    EXPECT_THAT(missing_capability(target_needing({}), backend, machine, {}), HasSubstr("no AVX2"));
   }
 }
 #endif

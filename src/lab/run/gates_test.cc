@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "lab/run/fake_evidence.h"
 
 namespace gauntlet::lab::inline run {
@@ -40,9 +42,11 @@ Ceilings cpu() {
 
 /// The least time a cost may take, found by trying.
 double least_ns(const Cost& cost, const Ceilings& ceilings, std::int64_t repetitions = 1,
-                bool cold = false) {
+                bool cold = false, std::int64_t working_set = 0) {
   Measurement process;
   process.conditions.cold = cold;
+  process.set_bytes =
+      working_set ? working_set : static_cast<std::int64_t>(cost.read_bytes + cost.write_bytes);
   double low = 0, high = 1e9;
   for (int i = 0; i < 200; ++i) {
     const double middle = (low + high) / 2;
@@ -102,6 +106,28 @@ TEST(AboveCeiling, takes_the_smallest_cache_of_a_cpu_that_holds_the_bytes) {
   EXPECT_NEAR(least_ns({.read_bytes = 8000}, cpu()), 8000 / 100.0 / kGranted, 1e-6);
   EXPECT_NEAR(least_ns({.read_bytes = 80'000}, cpu()), 80'000 / 40.0 / kGranted, 1e-6);
   EXPECT_NEAR(least_ns({.read_bytes = 1.2e6}, cpu()), (1e6 / 10 + 2e5 / 40) / kGranted, 1e-3);
+}
+
+TEST(AboveCeiling, takes_the_cache_that_holds_the_buffers_however_often_they_are_passed_over) {
+  const Cost passes{.read_bytes = 1e6, .write_bytes = 1e6, .level = Level::cache};
+  EXPECT_NEAR(least_ns(passes, cpu(), 1, false, 800), 1e6 / 400.0 / kGranted, 1e-3)
+      << "a core loads and stores in the same cycle";
+  EXPECT_NEAR(least_ns(passes, cpu(), 1, false, 8000), 2e6 / 100.0 / kGranted, 1e-3);
+  EXPECT_NEAR(least_ns(passes, cpu(), 1, false, 80'000), 2e6 / 40.0 / kGranted, 1e-3);
+  const Cost named{.read_bytes = 1e6, .level = Level::l1_cache};
+  EXPECT_NEAR(least_ns(named, cpu(), 1, false, 8000), 1e6 / 400.0 / kGranted, 1e-3)
+      << "a pair that names the first level has what it says";
+}
+
+TEST(AboveCeiling, holds_a_side_of_one_thread_to_the_ceilings_of_one) {
+  Ceilings ceilings = cpu();
+  ceilings.values["fma_f32_1t"] = {.value = 50};
+  const Cost cost{.flops = 1e4};
+  EXPECT_FALSE(above_ceiling(cost, 60, {}, 1, ceilings, Threads::all));
+  EXPECT_TRUE(above_ceiling(cost, 60, {}, 1, ceilings, Threads::one));
+  EXPECT_FALSE(above_ceiling(cost, 200, {}, 1, ceilings, Threads::one));
+  ceilings.values.erase("fma_f32_1t");
+  EXPECT_FALSE(above_ceiling(cost, 60, {}, 1, ceilings, Threads::one)) << "it has none of its own";
 }
 
 TEST(AboveCeiling, says_nothing_where_a_ceiling_is_missing) {
@@ -210,10 +236,29 @@ TEST_F(Gates, report_traffic_that_fits) {
   EXPECT_DOUBLE_EQ(result.metrics.at("dram_traffic").sides[1].value, 0.95);
 }
 
-TEST_F(Gates, say_nothing_of_traffic_that_was_not_counted_or_does_not_come_from_memory) {
+TEST_F(Gates, let_nothing_pass_whose_traffic_was_asked_for_and_could_not_be_read) {
+  const auto unread = [&](const char* why) {
+    const Result result = judged();
+    EXPECT_EQ(result.status, Status::no_gain) << why;
+    EXPECT_THAT(result.reason, HasSubstr("DRAM traffic could not be read")) << why;
+  };
+  EXPECT_EQ(judged().status, Status::passed) << "nobody asked";
+  evidence_.profile = ProfileOutcome{.why_not = "no permission"};
+  unread("no profile");
+  EXPECT_EQ(judged(BackendKind::cpu).status, Status::passed) << "a CPU has no such counters";
+  evidence_.profile.reset();
+  set_counter("dram__bytes_read.sum", {2000, 2000});
+  evidence_.profile->sides[1].counters.erase("dram__bytes_write.sum");
+  unread("a counter is missing");
+  set_counter("dram__bytes_write.sum", {2000, std::nan("")});
+  unread("a counter is no number");
+  set_counter("dram__bytes_write.sum", {2000, 2000});
+  EXPECT_EQ(judged().status, Status::passed) << judged().reason;
+}
+
+TEST_F(Gates, say_nothing_of_traffic_that_was_not_asked_for_or_does_not_come_from_memory) {
   EXPECT_FALSE(judged().metrics.contains("dram_traffic"));
   set_counter("dram__bytes_read.sum", {1, 1});
-  EXPECT_EQ(judged().status, Status::passed);
   set_counter("dram__bytes_write.sum", {1, 1});
   cuda().cost = [](const Knobs&) { return Cost{.read_bytes = 1e9, .level = Level::cache}; };
   EXPECT_EQ(judged().status, Status::passed) << judged().reason;

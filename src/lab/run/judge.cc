@@ -120,7 +120,7 @@ WitnessResult judge_witness(const Witness& witness, const SidePair& sides, const
 }
 
 /// Passed or no_gain by the numbers alone.
-void decide_gain(Result& result, const Target& target, const SidePair& headline) {
+void decide_gain(Result& result, const Target& target) {
   const stats::Interval& speedup = result.headline().speedup;
   const double bar = target.pair.bar;
   result.status = Status::passed;
@@ -132,8 +132,13 @@ void decide_gain(Result& result, const Target& target, const SidePair& headline)
     }
     return;
   }
-  const stats::Interval gain = metric_gain(result, target, headline);
-  if (!(gain.lo > bar)) {
+  const stats::Interval& gain = result.headline().gain;
+  if (gain.value > 0 && !gain.known()) {
+    result.status = Status::no_gain;
+    result.reason =
+        fmt::format("{} improves {:.3f}x, and one block is too little to know how surely",
+                    target.pair.goal_metric, gain.value);
+  } else if (!(gain.lo > bar)) {
     result.status = Status::no_gain;
     result.reason = fmt::format("{} improves {:.3f}x [{:.3f}, {:.3f}], which does not clear {:.2f}",
                                 target.pair.goal_metric, gain.value, gain.lo, gain.hi, bar);
@@ -144,40 +149,42 @@ void decide_gain(Result& result, const Target& target, const SidePair& headline)
   }
 }
 
-/// A gain whose mechanism did not show is not the technique's. Counters are there only when they
-/// were asked for; without, the result says that nobody looked.
+/// Why a comparison's mechanism did not show, where somebody looked for it; empty where it did.
+/// Counters are there only when they were asked for; without, unwitnessed() says that nobody
+/// looked.
+std::string mechanism_missing(const WitnessResult& witness, const Evidence& evidence) {
+  if (witness.source.empty() || witness.source == "none" || witness.shows_mechanism()) return "";
+  if (witness.collected) {
+    return fmt::format(
+        "the witness did not move: {} went from {:.4g} to {:.4g}, but {} was claimed, so the "
+        "technique is not what made the difference",
+        witness.name, witness.before, witness.after, witness.expected);
+  }
+  const bool asked = witness.source != "counter" || evidence.profile;
+  if (!asked) return "";
+  return fmt::format("faster, but the mechanism could not be witnessed: {}", witness.why_not);
+}
+
+/// A gain whose mechanism did not show is not the technique's, be it a pair's or that of a step of
+/// a lab. Steps that gained nothing have nothing to explain; what their witness did is a note.
 void demand_witness(Result& result, const Evidence& evidence) {
   for (const ComparisonResult& comparison : result.comparisons) {
-    const WitnessResult& witness = comparison.witness;
-    const bool decides = comparison.kind == "pair";
-    if (witness.source.empty() || witness.source == "none") continue;
-    if (!witness.collected) {
-      const bool asked = witness.source != "counter" || evidence.profile;
-      if (!asked || !decides) {
-        result.notes.push_back(fmt::format("mechanism not witnessed{}: {}",
-                                           decides ? "" : " at " + comparison.to, witness.why_not));
-      } else if (result.status == Status::passed) {
-        result.status = Status::no_gain;
-        result.reason =
-            fmt::format("faster, but the mechanism could not be witnessed: {}", witness.why_not);
-      }
-    } else if (!witness.moved) {
-      const std::string what = fmt::format(
-          "the witness did not move: {} went from {:.4g} to {:.4g}, but {} was claimed, so the "
-          "technique is not what made the difference",
-          witness.name, witness.before, witness.after, witness.expected);
-      if (!decides) {
-        result.notes.push_back(fmt::format("{}: {}", comparison.to, what));
-      } else if (result.status == Status::passed) {
-        result.status = Status::no_gain;
-        result.reason = what;
-      }
+    const std::string missing = mechanism_missing(comparison.witness, evidence);
+    if (missing.empty()) continue;
+    const bool pair = comparison.kind == "pair";
+    const std::string what = pair ? missing : comparison.to + ": " + missing;
+    if (!pair && comparison.verdict != stats::Gain::gain) {
+      if (comparison.witness.collected) result.notes.push_back(what);
+    } else if (result.status == Status::passed) {
+      result.status = Status::no_gain;
+      result.reason = what;
     }
   }
 }
 
-/// A CPU side that uses the pool says so by the fact "threads".
-Threads threads_of(const Evidence& evidence, std::size_t side) {
+/// A CPU side that uses the pool says so by the fact "threads"; ranks are on several CPUs.
+Threads threads_of(BackendKind backend, const Evidence& evidence, std::size_t side) {
+  if (backend == BackendKind::ranks) return Threads::all;
   const auto& facts = measured_process(evidence).sides[side].facts;
   const auto threads = facts.find("threads");
   return threads != facts.end() && threads->second > 1 ? Threads::all : Threads::one;
@@ -196,31 +203,42 @@ bool refuse(Result& result, const std::string& reason) {
 bool place_sides(Result& result, const Cost& cost, const Evidence& evidence) {
   if (!evidence.ceilings) return true;
   for (std::size_t side = 0; side < result.sides.size(); ++side) {
-    const RooflinePoint point =
-        place(cost, result.sides[side].ns.value, *evidence.ceilings, threads_of(evidence, side));
+    const RooflinePoint point = place(cost, result.sides[side].ns.value, *evidence.ceilings,
+                                      threads_of(result.backend, evidence, side));
     result.sides[side].ceiling_percent = point.percent;
     result.bound_by = point.bound_by;
     result.intensity = point.intensity;
     const Measurement& process = measured_process(evidence);
     if (const auto why = above_ceiling(cost, result.sides[side].ns.value, process,
-                                       process.sides[side].repetitions, *evidence.ceilings)) {
+                                       process.sides[side].repetitions, *evidence.ceilings,
+                                       threads_of(result.backend, evidence, side))) {
       return refuse(result, result.sides[side].name + " " + *why);
     }
   }
   return true;
 }
 
-/// Compares the bytes a pair declares with what the DRAM counters saw.
-bool check_traffic(Result& result, const Cost& cost, const Evidence& evidence) {
-  if (!evidence.profile || !evidence.profile->why_not.empty()) return true;
+/// Compares the bytes a pair declares with what the DRAM counters saw. Where a profile was asked
+/// for on a GPU and they could not be read, `unread` says why.
+bool check_traffic(Result& result, const Cost& cost, const Evidence& evidence,
+                   std::string& unread) {
   const double declared = cost.read_bytes + cost.write_bytes;
-  if (cost.level != Cost::Level::dram || declared <= 0) return true;
+  if (!evidence.profile || cost.level != Cost::Level::dram || declared <= 0) return true;
+  const bool has_counters = result.backend == BackendKind::cuda;
+  if (!evidence.profile->why_not.empty()) {
+    if (has_counters) unread = evidence.profile->why_not;
+    return true;
+  }
   MetricResult traffic{.unit = "x declared bytes", .sides = {}};
   for (std::size_t side = 0; side < result.sides.size(); ++side) {
     const Numbers& counters = evidence.profile->sides[side].counters;
     const auto read = counters.find("dram__bytes_read.sum");
     const auto written = counters.find("dram__bytes_write.sum");
-    if (read == counters.end() || written == counters.end()) return true;
+    if (read == counters.end() || written == counters.end() || std::isnan(read->second) ||
+        std::isnan(written->second)) {
+      if (has_counters) unread = result.sides[side].name + " has no DRAM counters";
+      return true;
+    }
     traffic.sides.push_back({.value = (read->second + written->second) / declared});
     const double cache = evidence.ceilings ? evidence.ceilings->caches.last_bytes : 0;
     if (const auto why = below_traffic(cost, read->second, written->second, cache)) {
@@ -302,6 +320,7 @@ Result describe(const Target& target, BackendKind backend, const Knobs& knobs) {
   result.kind = facts && facts->kind == Kind::demonstration ? "demonstration" : "comparison";
   result.claim = facts ? facts->claim : "";
   result.goal = name_of(target.pair.goal);
+  if (target.pair.goal != Goal::speed) result.goal_metric = target.pair.goal_metric;
   result.knobs = knobs.all();
   return result;
 }
@@ -333,22 +352,33 @@ void judge(Result& result, const Target& target, const Knobs& knobs, const Evide
   for (std::size_t side = 0; side < sources.size(); ++side) {
     result.sides.push_back(side_result(sources[side], side, blocks, cost));
   }
+  add_metrics(result, target, knobs, evidence.processes);
   for (const SidePair& pair : target.comparisons(result.backend)) {
     const stats::Interval speedup = stats::estimate_ratio(blocks, pair.from, pair.to);
+    const bool by_speed = target.pair.goal == Goal::speed;
+    const stats::Interval gain = by_speed ? stats::Interval{} : metric_gain(result, target, pair);
     result.comparisons.push_back(
         {.from = sources[pair.from].name,
          .to = sources[pair.to].name,
          .kind = author::name_of(pair.kind),
          .speedup = speedup,
-         .verdict = stats::gain(speedup, target.pair.bar),
+         .gain = gain,
+         .verdict = stats::gain(by_speed ? speedup : gain, target.pair.bar),
          .witness = judge_witness(target.witness(result.backend, pair), pair, target,
                                   result.backend, evidence)});
   }
-  add_metrics(result, target, knobs, evidence.processes);
   add_counters(result, evidence);
-  if (!place_sides(result, cost, evidence) || !check_traffic(result, cost, evidence)) return;
-  decide_gain(result, target, target.headline(result.backend));
+  std::string unread_traffic;
+  if (!place_sides(result, cost, evidence) ||
+      !check_traffic(result, cost, evidence, unread_traffic)) {
+    return;
+  }
+  decide_gain(result, target);
   demand_witness(result, evidence);
+  if (!unread_traffic.empty() && result.status == Status::passed) {
+    result.status = Status::no_gain;
+    result.reason = "faster, but its DRAM traffic could not be read: " + unread_traffic;
+  }
 }
 
 }  // namespace gauntlet::lab::inline run

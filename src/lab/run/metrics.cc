@@ -3,65 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/bootstrap.h"
+#include "stats/median.h"
+#include "stats/percentiles.h"
 
 namespace gauntlet::lab::inline run {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Values that follow each other share a queue: they are drawn in blocks of neighbours.
-constexpr std::size_t kBlocksPerProcess = 20;
-
-/// Linear between the two nearest.
-double percentile(std::vector<float>& values, double percent) {
-  if (values.empty()) return kNone;
-  const double at = percent / 100 * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(below);
-  std::nth_element(values.begin(), nth, values.end());
-  const double low = *nth;
-  if (below + 1 >= values.size()) return low;
-  const double high = *std::min_element(nth + 1, values.end());
-  return low + (high - low) * (at - static_cast<double>(below));
-}
+// What falls to nothing improved by any factor; records and the ratio of two runs need a number.
+constexpr double kUnbounded = 1e6;
 
 stats::Interval percentile_of(const std::vector<Measurement>& processes, std::size_t side,
                               const Metric& metric) {
-  std::vector<std::vector<std::vector<float>>> blocks;  // [processes][blocks]
-  std::vector<std::size_t> sizes;
-  std::vector<float> all;
+  stats::GroupedValues values;
   for (const Measurement& process : processes) {
     const auto found = process.sides[side].distributions.find(metric.distribution);
-    if (found == process.sides[side].distributions.end() || found->second.empty()) continue;
-    const std::vector<float>& values = found->second;
-    all.insert(all.end(), values.begin(), values.end());
-    const std::size_t count = std::min(kBlocksPerProcess, values.size());
-    auto& of_process = blocks.emplace_back();
-    for (std::size_t b = 0; b < count; ++b) {
-      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(values.size() * b / count);
-      const auto end =
-          values.begin() + static_cast<std::ptrdiff_t>(values.size() * (b + 1) / count);
-      of_process.emplace_back(begin, end);
-    }
-    sizes.push_back(count);
+    if (found != process.sides[side].distributions.end()) values.push_back(found->second);
   }
-  if (all.empty()) return {.value = kNone};
-  std::vector<float> drawn;
-  const auto statistic = [&](const stats::Drawing& drawing, std::span<double> out) {
-    drawn.clear();
-    for (const stats::DrawnGroup& group : drawing) {
-      for (const std::size_t block : group.blocks) {
-        const auto& values = blocks[group.group][block];
-        drawn.insert(drawn.end(), values.begin(), values.end());
-      }
-    }
-    out[0] = percentile(drawn, metric.percent);
-  };
-  const std::vector value = {percentile(all, metric.percent)};
-  return stats::bootstrap(sizes, value, statistic, {.resamples = 400})[0];
+  return stats::grouped_percentile(values, metric.percent);
 }
 
-/// The median over processes of a side's named number, and all of them as its interval.
+/// The median over processes of a side's named number, with its interval.
 stats::Interval reading(const std::vector<Measurement>& processes, std::size_t side,
                         const std::string& name,
                         std::map<std::string, double> SideMeasurement::* from) {
@@ -71,9 +33,27 @@ stats::Interval reading(const std::vector<Measurement>& processes, std::size_t s
     const auto found = named.find(name);
     if (found != named.end()) values.push_back(found->second);
   }
-  if (values.empty()) return {.value = kNone};
-  std::ranges::sort(values);
-  return {.value = values[values.size() / 2], .lo = values.front(), .hi = values.back()};
+  return values.empty() ? stats::Interval{.value = kNone} : stats::median_interval(values);
+}
+
+/// The largest error of any process. The least of them bounds it from below: how near the largest
+/// comes to what is allowed varies with the inputs.
+stats::Interval largest_error(const std::vector<Measurement>& processes, std::size_t side) {
+  stats::Interval error{.value = 0};
+  for (const Measurement& m : processes) {
+    if (!m.ok) continue;
+    const double own = m.sides[side].error;
+    error.value = std::max(error.value, own);
+    error.lo = std::isnan(error.lo) ? own : std::min(error.lo, own);
+  }
+  error.hi = error.value;
+  return error;
+}
+
+/// Facts are read once and exact. What is observed while a side runs varies, and without an
+/// interval nobody knows how much.
+bool is_exact(Metric::From from) {
+  return from == Metric::From::fact || from == Metric::From::error;
 }
 
 }  // namespace
@@ -90,10 +70,7 @@ void add_metrics(Result& result, const Target& target, const Knobs& knobs,
           value = stats::rate(metric.amount(knobs) * 1e9, result.sides[side].ns);
           break;
         case Metric::From::error:
-          value.value = 0;
-          for (const Measurement& m : processes) {
-            value.value = std::max(value.value, m.sides[side].error);
-          }
+          value = largest_error(processes, side);
           break;
         case Metric::From::fact:
           value = reading(processes, side, metric.name, &SideMeasurement::facts);
@@ -124,12 +101,19 @@ stats::Interval metric_gain(const Result& result, const Target& target, const Si
   const stats::Interval& worse = lower ? from : to;
   const stats::Interval& better = lower ? to : from;
   if (better.value <= 0) {
-    const double gain = worse.value > 0 ? INFINITY : 1;
+    const double gain = worse.value > 0 ? kUnbounded : 1;
     return {gain, gain, gain};
   }
-  // What was read once has no interval of its own.
+  if (worse.value <= 0) return {1 / kUnbounded, 1 / kUnbounded, 1 / kUnbounded};
   stats::Interval gain = stats::ratio(better, worse);
-  if (!gain.known()) gain.lo = gain.hi = gain.value;
+  if (gain.known()) return gain;
+  if (better.known() && worse.known()) {
+    // An end at 0 has no logarithm: the ends themselves.
+    gain.lo = worse.lo / better.hi;
+    gain.hi = better.lo > 0 ? worse.hi / better.lo : kUnbounded;
+  } else if (is_exact(declared->from)) {
+    gain.lo = gain.hi = gain.value;
+  }
   return gain;
 }
 

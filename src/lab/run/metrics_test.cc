@@ -23,12 +23,12 @@ class Metrics : public Judging {
   void observe(std::size_t side, double seconds, int slow, std::uint64_t seed) {
     for (Measurement& m : evidence_.processes) {
       const Random random(seed++);
-      auto& values = m.sides[side].distributions["latency_s"];
-      values.clear();
+      auto& blocks = m.sides[side].distributions["latency_s"];
+      blocks.assign(20, {});
       for (std::uint64_t i = 0; i < 4000; ++i) {
         const bool is_slow = random.below(100, i) < static_cast<std::uint64_t>(slow);
-        values.push_back(static_cast<float>(seconds * (is_slow ? 10 : 1)) *
-                         random.uniform(0.9f, 1.1f, 10000 + i));
+        blocks[i / 200].push_back(static_cast<float>(seconds * (is_slow ? 10 : 1)) *
+                                  random.uniform(0.9f, 1.1f, 10000 + i));
       }
     }
   }
@@ -166,6 +166,45 @@ TEST_F(Metrics, know_no_percentile_of_nothing) {
   EXPECT_EQ(judged().status, Status::no_gain);
 }
 
+TEST_F(Metrics, gain_nothing_by_a_percentile_without_an_interval) {
+  judge_by(Goal::tail_latency, {.name = "p99",
+                                .unit = "s",
+                                .from = Metric::From::percentile,
+                                .percent = 99,
+                                .distribution = "latency_s"});
+  all_measure({1000, 1000}, 1);
+  auto& sides = evidence_.processes[0].sides;
+  sides[0].distributions["latency_s"] = {{4, 4, 4}};
+  sides[1].distributions["latency_s"] = {{1, 1, 1}};
+  Result result = judged();
+  EXPECT_EQ(result.status, Status::no_gain);
+  EXPECT_EQ(result.reason, "p99 improves 4.000x, and one block is too little to know how surely");
+  sides[0].distributions["latency_s"] = {{4, 4}, {4}};
+  sides[1].distributions["latency_s"] = {{1, 1}, {1}};
+  result = judged();
+  EXPECT_EQ(result.status, Status::passed) << result.reason;
+  EXPECT_EQ(result.headline().gain.value, 4);
+  EXPECT_EQ(result.headline().verdict, stats::Gain::gain) << "not by its speed";
+}
+
+TEST_F(Metrics, judge_the_error_by_its_range_over_processes) {
+  judge_by(Goal::accuracy, {.name = "error", .unit = "", .from = Metric::From::error});
+  all_measure({1000, 1000});
+  const auto set_errors = [&](std::size_t side, std::vector<double> errors) {
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      evidence_.processes[i].sides[side].error = errors[i];
+    }
+  };
+  set_errors(0, {8e-4, 1e-3, 9e-4});
+  set_errors(1, {1e-5, 2e-5, 1e-5});
+  const Result result = judged();
+  EXPECT_EQ(result.status, Status::passed) << result.reason;
+  EXPECT_NEAR(result.headline().gain.value, 50, 1e-9);
+  EXPECT_LT(result.headline().gain.lo, 50);
+  set_errors(1, {1e-5, 9e-4, 1e-5});
+  EXPECT_EQ(judged().status, Status::no_gain);
+}
+
 TEST_F(Metrics, find_exact_percentiles_of_few_values) {
   target_.pair.metrics = {{.name = "median",
                            .unit = "s",
@@ -178,8 +217,8 @@ TEST_F(Metrics, find_exact_percentiles_of_few_values) {
                            .percent = 100,
                            .distribution = "d"}};
   all_measure({3000, 2000}, 1);
-  evidence_.processes[0].sides[0].distributions["d"] = {4, 1, 3, 2};
-  evidence_.processes[0].sides[1].distributions["d"] = {7};
+  evidence_.processes[0].sides[0].distributions["d"] = {{4, 1}, {3, 2}};
+  evidence_.processes[0].sides[1].distributions["d"] = {{7}};
   const Result result = judged();
   EXPECT_DOUBLE_EQ(result.metrics.at("median").sides[0].value, 2.5);
   EXPECT_DOUBLE_EQ(result.metrics.at("max").sides[0].value, 4);

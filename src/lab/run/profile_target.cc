@@ -48,15 +48,16 @@ ProfileOutcome profile_target(const ProfileJob& job, Profiler& profiler) {
     };
     if (!judged(verifier.run(set, side, index, random.next()))) return outcome;
     if (side.enter) side.enter();
+    backend.synchronize();
     set.renew(random.next());
     auto counters = profiler.collect(
         metrics,
         [&] {
-          side.run();
+          backend.call(side.run);
           backend.synchronize();
         },
         [&] {
-          set.reset();
+          set.place_pages();
           set.poison_outputs();
           if (flushed) backend.flush_caches();
           backend.synchronize();
@@ -83,7 +84,7 @@ std::string write_trace(const ProfileJob& job, const std::string& path) {
   set.renew(seed);
   const auto trace = trace_gpu([&] {
     for (const Side& side : sides) {
-      set.reset();
+      set.place_pages();
       if (side.enter) side.enter();
       for (int run = 0; run < 3; ++run) side.run();
       backend.synchronize();

@@ -15,12 +15,9 @@ namespace {
 // Ceilings of a machine change with drivers and neighbours, not with the hour.
 constexpr std::int64_t kCeilingsAgeSeconds = std::int64_t{30} * 24 * 3600;
 
-std::string machine_key(const MachineInfo& machine, BackendKind backend) {
-  return backend == BackendKind::cuda ? machine.gpu_key() : machine.cpu_key();
-}
-
-bool is_result_of(const Result& result, const PlanItem& item) {
+bool is_result_of(const Result& result, const PlanItem& item, const RankSetup& ranks) {
   if (result.id != item.target->id() || result.backend != item.backend) return false;
+  if (result.ranks != ranks) return false;
   const auto knobs = Knobs::defaults(item.target->pair.knobs, item.backend)
                          .with(item.target->pair.knobs, item.overrides);
   return knobs && knobs->all() == result.knobs;
@@ -68,7 +65,7 @@ std::optional<Ceilings> RunSession::ceilings_for(BackendKind backend, Runner& ru
     if (known.backend == backend) return known;
   }
   if (without_ceilings_.contains(backend)) return std::nullopt;
-  const std::string key = machine_key(record_.machine, backend);
+  const std::string key = machine_key_of(record_.machine, backend);
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
   std::optional<Ceilings> ceilings = load_ceilings(key);
   if (!ceilings || now - ceilings->measured_at > kCeilingsAgeSeconds) {
@@ -105,7 +102,7 @@ void RunSession::keep(const Ceilings& ceilings) {
 
 void RunSession::apply_expectation(Result& result, const SessionEvents& events) {
   if (result.status != Status::passed && result.status != Status::no_gain) return;
-  const std::string key = machine_key(record_.machine, result.backend);
+  const std::string key = machine_key_of(record_.machine, result.backend);
   if (!expectations_.contains(key)) {
     auto loaded = Expectations::load(options_.expectations, key);
     if (!loaded) {
@@ -137,14 +134,18 @@ Expected<void> RunSession::update_expectations() {
   if (options_.policy == ExpectationPolicy::check) return {};
   std::set<std::string> changed;
   for (const Result& result : record_.results) {
-    const std::string key = machine_key(record_.machine, result.backend);
+    const std::string key = machine_key_of(record_.machine, result.backend);
     const auto expectations = expectations_.find(key);
     if (expectations == expectations_.end()) continue;
     const Expectation* known = expectations->second.find(result);
     const bool regressed =
         known && compare_with(*known, result).verdict == Comparison::Verdict::regressed;
     if (options_.policy == ExpectationPolicy::accept_regressions && !regressed) continue;
-    expectations->second.record(result, provenance_of(record_, result.backend));
+    // The program changed, not the board: what other boards recorded no longer holds.
+    using Others = Expectations::OtherBoards;
+    expectations->second.record(
+        result, provenance_of(record_, result.backend),
+        options_.policy == ExpectationPolicy::accept_regressions ? Others::drop : Others::keep);
     changed.insert(key);
   }
   for (const std::string& key : changed) {
@@ -162,8 +163,9 @@ Expected<void> RunSession::run(const SessionEvents& events) {
   };
   for (int index = 0; index < count; ++index) {
     const PlanItem& item = plan_[static_cast<std::size_t>(index)];
-    const bool done = std::ranges::any_of(record_.results,
-                                          [&](const Result& r) { return is_result_of(r, item); });
+    const RankSetup ranks = ranks_of(options_.runner, item.backend);
+    const bool done = std::ranges::any_of(
+        record_.results, [&](const Result& r) { return is_result_of(r, item, ranks); });
     if (done) continue;
     const double elapsed =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -175,10 +177,12 @@ Expected<void> RunSession::run(const SessionEvents& events) {
       incomplete_ = true;
       break;
     }
+    // Ranks share the CPUs of this machine, and cannot be faster together than these are.
+    const BackendKind bounded_by =
+        item.backend == BackendKind::ranks ? BackendKind::cpu : item.backend;
     const bool wanted = options_.ceilings == CeilingsPolicy::use &&
-                        item.backend != BackendKind::ranks &&
-                        (item.backend == BackendKind::cpu || !record_.machine.gpus.empty());
-    auto ceilings = wanted ? ceilings_for(item.backend, runner, events) : std::nullopt;
+                        (bounded_by == BackendKind::cpu || !record_.machine.gpus.empty());
+    auto ceilings = wanted ? ceilings_for(bounded_by, runner, events) : std::nullopt;
     Result result = runner.run(item, ceilings, [&](const RunProgress& progress) {
       if (events.progress) events.progress(item, index, count, progress);
     });

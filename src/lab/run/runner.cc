@@ -1,9 +1,12 @@
 #include "lab/run/runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -79,6 +82,26 @@ std::uint64_t fresh_seed() {
   return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
+/// Text that nobody but this user can read, gone at the latest with this object.
+class SecretFile {
+ public:
+  SecretFile(std::string path, const std::string& text)
+      : path_(std::filesystem::absolute(path).string()) {
+    const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return;  // whoever reads it says that it is not there
+    (void)!::write(file, text.data(), text.size());
+    ::close(file);
+  }
+  ~SecretFile() { ::unlink(path_.c_str()); }
+  SecretFile(const SecretFile&) = delete;
+  SecretFile& operator=(const SecretFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace
 
 std::string PlanItem::key() const {
@@ -131,18 +154,20 @@ Runner::Runner(RunnerOptions options, MachineInfo machine)
   }
 }
 
-/// This program as a worker: alone, with ranks as its threads, or started once for each rank.
-Expected<std::vector<std::string>> Runner::command_for(WorkerRequest& request) const {
+RankSetup ranks_of(const RunnerOptions& options, BackendKind backend) {
   using Launcher = RunnerOptions::Launcher;
-  const auto worker = [&] {
-    return std::vector<std::string>{options_.program, kWorkerCommand, to_json(request).dump()};
-  };
-  if (request.backend != BackendKind::ranks) return worker();
-  const bool mpi = options_.launcher == Launcher::mpi ||
-                   (options_.launcher == Launcher::automatic && static_cast<bool>(ranks::find_mpirun()));
-  if (mpi) return ranks::mpirun_command(options_.ranks, worker());
-  request.rank_threads = options_.ranks;
-  return worker();
+  if (backend != BackendKind::ranks) return {};
+  const bool mpi = options.launcher == Launcher::mpi ||
+                   (options.launcher == Launcher::automatic && static_cast<bool>(probe_mpi()));
+  return {.count = options.ranks, .transport = mpi ? kMpi : kThreads};
+}
+
+/// This program as a worker: alone, with ranks as its threads, or started once for each rank.
+Expected<std::vector<std::string>> Runner::command_for(const WorkerRequest& request) const {
+  const std::vector<std::string> worker = {options_.program, kWorkerCommand,
+                                           to_json(request).dump()};
+  if (request.ranks.transport != kMpi) return worker;
+  return ranks::mpirun_command(request.ranks.count, worker);
 }
 
 Runner::Reply Runner::ask(WorkerRequest request, const std::string& log_name,
@@ -150,7 +175,15 @@ Runner::Reply Runner::ask(WorkerRequest request, const std::string& log_name,
   Reply reply;
   std::string error;
   bool forged = false;
-  request.token = fresh_token();
+  const std::string token = fresh_token();
+  request.ranks = ranks_of(options_, request.backend);
+  std::optional<SecretFile> token_file;
+  if (request.ranks.transport == kMpi) {
+    token_file.emplace(fmt::format("{}/logs/token-{}", options_.folder, fresh_seed()), token);
+    request.token_path = token_file->path();
+  } else {
+    request.token = token;
+  }
   const auto argv = command_for(request);
   if (!argv) {
     reply.status = Status::skipped;
@@ -173,7 +206,7 @@ Runner::Reply Runner::ask(WorkerRequest request, const std::string& log_name,
               const auto found = message.find(field);
               return found != message.end() && found->is_string() ? found->get<std::string>() : "";
             };
-            if (text("token") != request.token) {
+            if (text("token") != token) {
               forged = true;
               return;
             }
@@ -310,11 +343,13 @@ Result Runner::run(const PlanItem& item, std::optional<Ceilings>& ceilings,
       *Knobs::defaults(target.pair.knobs, item.backend).with(target.pair.knobs, item.overrides);
   const auto blank = [&] {
     Result result = describe(target, item.backend, knobs);
+    result.ranks = ranks_of(options_, item.backend);
     result.sweep_key = item.sweep_key;
     return result;
   };
   Result result = blank();
-  if (std::string missing = missing_capability(target, item.backend, machine_); !missing.empty()) {
+  if (std::string missing = missing_capability(target, item.backend, machine_, result.ranks);
+      !missing.empty()) {
     result.status = Status::skipped;
     result.reason = missing;
     return result;

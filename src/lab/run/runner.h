@@ -58,6 +58,10 @@ struct RunnerOptions {
   const std::atomic<bool>* interrupt = nullptr;
 };
 
+/// How a target's ranks are started; `automatic` is MPI where mpirun and its library are there.
+/// Nothing on other backends.
+RankSetup ranks_of(const RunnerOptions& options, BackendKind backend);
+
 struct RunProgress {
   std::string phase;
   std::string side;
@@ -80,7 +84,7 @@ class Runner {
 
  private:
   struct Reply;
-  Expected<std::vector<std::string>> command_for(WorkerRequest& request) const;
+  Expected<std::vector<std::string>> command_for(const WorkerRequest& request) const;
   Reply ask(WorkerRequest request, const std::string& log_name, const ProgressCallback& progress,
             int process);
   Reply measure(const PlanItem& item, Evidence& evidence, const std::string& log_name,

@@ -1,6 +1,7 @@
 #include "lab/run/worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,10 +11,12 @@
 #include <optional>
 #include <random>
 
+#include "core/files.h"
 #include "core/process.h"
 #include "core/ranks/start.h"
 #include "core/ranks/thread_group.h"
 #include "lab/ceilings/ceilings.h"
+#include "lab/measure/rank_measurements.h"
 #include "lab/measure/ranks_backend.h"
 
 namespace gauntlet::lab::inline run {
@@ -76,22 +79,35 @@ struct Job {
   const WorkerRequest& request;
 };
 
-Measurement measure_as_rank(const Job& job, ranks::Group& group, const Messenger* parent) {
-  const auto backend = make_ranks_backend(group);
-  return measure_target(job.target, job.knobs, *backend, job.request.options, progress_to(parent));
+/// What all ranks measured, merged, the same on each. Only rank 0 has a parent to tell.
+Expected<Measurement> measure_as_rank(const Job& job, ranks::Group& group, const Messenger* parent,
+                                      std::shared_ptr<KnownThreads> known = nullptr) {
+  Measurement own;
+  {
+    const auto backend = make_ranks_backend(group, std::move(known));
+    own = measure_target(job.target, job.knobs, *backend, job.request.options, progress_to(parent));
+  }
+  const auto texts =
+      ranks::gather(group, to_json(own).dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!texts) return texts.error();
+  std::vector<Measurement> all;
+  for (const std::string& text : *texts) all.push_back(measurement_from_json(json::parse(text)));
+  return merge_ranks(all);
 }
 
-/// As the ranks of this process; rank 0's measurement.
+/// As the ranks of this process.
 Expected<Measurement> measure_as_threads(const Job& job, const Messenger& parent) {
-  Measurement first;
+  Measurement merged;
+  const auto known = std::make_shared<KnownThreads>();
   const auto ended =
-      ranks::run_threads(job.request.rank_threads, [&](ranks::Group& group) -> Expected<void> {
-        Measurement own = measure_as_rank(job, group, group.rank() == 0 ? &parent : nullptr);
-        if (group.rank() == 0) first = std::move(own);
+      ranks::run_threads(job.request.ranks.count, [&](ranks::Group& group) -> Expected<void> {
+        auto own = measure_as_rank(job, group, group.rank() == 0 ? &parent : nullptr, known);
+        if (!own) return own.error();
+        if (group.rank() == 0) merged = std::move(*own);
         return {};
       });
   if (!ended) return ended.error();
-  return first;
+  return merged;
 }
 
 Expected<Measurement> measure_in_process(const Job& job, const Messenger& parent) {
@@ -126,8 +142,9 @@ int run_on_target(const Job& job, const Messenger& parent) {
     parent.send_as("profile", to_json(*outcome));
     return 0;
   }
-  const auto measurement = job.request.rank_threads > 0 ? measure_as_threads(job, parent)
-                                                        : measure_in_process(job, parent);
+  const auto measurement = job.request.backend == BackendKind::ranks
+                               ? measure_as_threads(job, parent)
+                               : measure_in_process(job, parent);
   if (!measurement) return parent.fail(measurement.error().message);
   parent.send_as("measurement", to_json(*measurement));
   return 0;
@@ -153,34 +170,52 @@ Expected<Job> job_of(const Catalog& catalog, const WorkerRequest& request) {
   return Job{*target, *knobs, request};
 }
 
+/// Rank 0's way to the parent. The token's file goes before any side's code runs.
+Expected<Messenger> messenger_of_first_rank(const WorkerRequest& request) {
+  const auto token = read_file(request.token_path);
+  ::unlink(request.token_path.c_str());
+  if (!token) return token.error();
+  const auto pipe = ranks::open_message_pipe();
+  if (!pipe) return pipe.error();
+  Messenger parent(*pipe);
+  parent.set_token(*token);
+  return parent;
+}
+
 /// One of the processes that mpirun started. What goes wrong on a rank other than the first is in
 /// the log, and ends the job.
 int run_as_mpi_rank(const Catalog& catalog, const WorkerRequest& request) {
-  auto group = ranks::join();
-  if (!group) {
-    std::fprintf(stderr, "%s\n", group.error().message.c_str());
-    return 1;
-  }
-  std::optional<Messenger> parent;
-  if ((*group)->rank() == 0) {
-    const auto pipe = ranks::open_message_pipe();
-    if (!pipe) {
-      std::fprintf(stderr, "%s\n", pipe.error().message.c_str());
-      return 1;
-    }
-    parent.emplace(*pipe);
-    parent->set_token(request.token);
-  }
-  const auto complain = [&](const std::string& reason) {
-    if (parent) return parent->fail(reason);
-    std::fprintf(stderr, "rank %d: %s\n", (*group)->rank(), reason.c_str());
+  const auto in_log = [](int rank, const std::string& reason) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, reason.c_str());
     return 1;
   };
+  auto group = ranks::join();
+  if (!group) return in_log(ranks::started_as().rank, group.error().message);
+  const int rank = (*group)->rank();
+  std::optional<Messenger> parent;
+  if (rank == 0) {
+    auto made = messenger_of_first_rank(request);
+    if (!made) return in_log(rank, made.error().message);
+    parent.emplace(std::move(*made));
+  }
+  const auto complain = [&](const std::string& reason) {
+    return parent ? parent->fail(reason) : in_log(rank, reason);
+  };
+  if (const auto ready = (*group)->barrier(); !ready) return complain(ready.error().message);
+  if ((*group)->size() != request.ranks.count) {
+    return complain(fmt::format("{} ranks were asked for, and the job has {}", request.ranks.count,
+                                (*group)->size()));
+  }
   try {
     const auto job = job_of(catalog, request);
     if (!job) return complain(job.error().message);
-    const Measurement measurement = measure_as_rank(*job, **group, parent ? &*parent : nullptr);
-    if (parent) parent->send_as("measurement", to_json(measurement));
+    if (request.task == WorkerRequest::Task::profile) {
+      if (parent) parent->send_as("profile", to_json(*profile(*job)));
+      return 0;
+    }
+    const auto measurement = measure_as_rank(*job, **group, parent ? &*parent : nullptr);
+    if (!measurement) return complain(measurement.error().message);
+    if (parent) parent->send_as("measurement", to_json(*measurement));
     return 0;
   } catch (const std::exception& error) {
     return complain(error.what());
@@ -198,7 +233,9 @@ int worker_main(const Catalog& catalog, char* request_json) {
     return 2;
   }
   std::memset(request_json, ' ', std::strlen(request_json));
-  if (ranks::started_as().by != ranks::Start::By::none) return run_as_mpi_rank(catalog, request);
+  // Not by what the environment says: a worker of one process may well run below somebody's mpirun.
+  const bool under_mpi = request.backend == BackendKind::ranks && request.ranks.transport == kMpi;
+  if (under_mpi) return run_as_mpi_rank(catalog, request);
   Messenger parent(kMessageFd);
   parent.set_token(request.token);
   try {

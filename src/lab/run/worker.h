@@ -21,7 +21,10 @@ struct WorkerRequest {
   ProfileLevel profile = ProfileLevel::none;
   std::string trace_path;  // where a deep dive writes its trace
   std::string token;       // the parent believes only messages that carry it
-  int rank_threads = 0;    // ranks that are threads of this process; 0: processes, or none
+  /// Where rank 0 under mpirun finds the token, since anybody may read mpirun's command line; it
+  /// removes the file before a side's code runs.
+  std::string token_path;
+  RankSetup ranks;  // of backend ranks: threads of this process, or its own place under mpirun
 };
 
 nlohmann::json to_json(const WorkerRequest& request);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "lab/records/conditions_json.h"
 #include "lab/run/worker.h"
 
 namespace gauntlet::lab::inline run {
@@ -37,34 +38,15 @@ SideMeasurement side_from_json(const json& side) {
                       .outcomes = numbers(side.at("outcomes")),
                       .distributions = {}};
   for (const auto& [name, values] : side.at("distributions").items()) {
-    for (const json& value : values) {
-      if (!value.is_null()) out.distributions[name].push_back(value.get<float>());
+    auto& blocks = out.distributions[name];
+    for (const json& block : values) {
+      std::vector<float>& kept = blocks.emplace_back();
+      for (const json& value : block) {
+        if (!value.is_null()) kept.push_back(value.get<float>());
+      }
     }
   }
   return out;
-}
-
-json conditions_to_json(const Conditions& c) {
-  return {{"blocks", c.blocks},
-          {"dropped_blocks", c.dropped_blocks},
-          {"sm_clock_mhz_min", c.sm_clock_mhz_min},
-          {"sm_clock_mhz_max", c.sm_clock_mhz_max},
-          {"power_w_max", c.power_w_max},
-          {"temperature_c_max", c.temperature_c_max},
-          {"throttle_reasons", c.throttle_reasons},
-          {"cold", c.cold}};
-}
-
-Conditions conditions_from_json(const json& c) {
-  return {.processes = 0,
-          .blocks = c.at("blocks"),
-          .dropped_blocks = c.at("dropped_blocks"),
-          .sm_clock_mhz_min = c.at("sm_clock_mhz_min"),
-          .sm_clock_mhz_max = c.at("sm_clock_mhz_max"),
-          .power_w_max = c.at("power_w_max"),
-          .temperature_c_max = c.at("temperature_c_max"),
-          .throttle_reasons = c.at("throttle_reasons").get<std::vector<std::string>>(),
-          .cold = c.at("cold")};
 }
 
 }  // namespace
@@ -78,7 +60,8 @@ json to_json(const WorkerRequest& r) {
           {"profile", static_cast<int>(r.profile)},
           {"trace_path", r.trace_path},
           {"token", r.token},
-          {"rank_threads", r.rank_threads},
+          {"token_path", r.token_path},
+          {"ranks", {{"count", r.ranks.count}, {"transport", r.ranks.transport}}},
           {"options",
            {{"budget_s", o.budget_s},
             {"half_width", o.half_width},
@@ -95,25 +78,27 @@ json to_json(const WorkerRequest& r) {
 
 WorkerRequest worker_request_from_json(const json& j) {
   const json& o = j.at("options");
-  return {.task = static_cast<WorkerRequest::Task>(j.at("task").get<int>()),
-          .target = j.at("target"),
-          .backend = backend_from(j.at("backend")).value(),
-          .knobs = j.at("knobs").get<Knobs::Overrides>(),
-          .options = {.budget_s = o.at("budget_s"),
-                      .half_width = o.at("half_width"),
-                      .min_blocks = o.at("min_blocks"),
-                      .max_blocks = o.at("max_blocks"),
-                      .fixed_blocks = o.at("fixed_blocks"),
-                      .warmup_s = o.at("warmup_s"),
-                      .warmup_runs = o.at("warmup_runs"),
-                      .cold = o.at("cold"),
-                      .least_checks = o.at("least_checks"),
-                      .least_traps = o.at("least_traps"),
-                      .seed = o.at("seed")},
-          .profile = static_cast<ProfileLevel>(j.at("profile").get<int>()),
-          .trace_path = j.at("trace_path"),
-          .token = j.at("token"),
-          .rank_threads = j.at("rank_threads")};
+  return {
+      .task = static_cast<WorkerRequest::Task>(j.at("task").get<int>()),
+      .target = j.at("target"),
+      .backend = backend_from(j.at("backend")).value(),
+      .knobs = j.at("knobs").get<Knobs::Overrides>(),
+      .options = {.budget_s = o.at("budget_s"),
+                  .half_width = o.at("half_width"),
+                  .min_blocks = o.at("min_blocks"),
+                  .max_blocks = o.at("max_blocks"),
+                  .fixed_blocks = o.at("fixed_blocks"),
+                  .warmup_s = o.at("warmup_s"),
+                  .warmup_runs = o.at("warmup_runs"),
+                  .cold = o.at("cold"),
+                  .least_checks = o.at("least_checks"),
+                  .least_traps = o.at("least_traps"),
+                  .seed = o.at("seed")},
+      .profile = static_cast<ProfileLevel>(j.at("profile").get<int>()),
+      .trace_path = j.at("trace_path"),
+      .token = j.at("token"),
+      .token_path = j.at("token_path"),
+      .ranks = {.count = j.at("ranks").at("count"), .transport = j.at("ranks").at("transport")}};
 }
 
 json to_json(const Measurement& m) {
@@ -136,7 +121,7 @@ json to_json(const Measurement& m) {
             {"timed_checks", v.timed_checks},
             {"recomputed_percent", v.recomputed_percent},
             {"seen_percent", v.seen_percent}}},
-          {"conditions", conditions_to_json(m.conditions)}};
+          {"conditions", to_json(m.conditions)}};
 }
 
 Measurement measurement_from_json(const json& j) {

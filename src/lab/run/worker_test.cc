@@ -73,7 +73,7 @@ Measurement full_measurement() {
               .error = 1e-7,
               .facts = {{"launches", 1}, {"registers", 32}},
               .outcomes = {{"hit_rate", 0.5}},
-              .distributions = {{"latency_s", {0.25f, 0.5f}}}},
+              .distributions = {{"latency_s", {{0.25f, 0.5f}, {0.75f}}}}},
              {.repetitions = 64}};
   m.verification = {.max_error = 1e-7,
                     .bound = 1e-5,
@@ -142,7 +142,7 @@ TEST(Measurement, leaves_out_what_is_not_a_number) {
   Measurement sent = full_measurement();
   sent.sides[1].facts["waves"] = NAN;
   sent.sides[1].outcomes["overlap"] = INFINITY;
-  sent.sides[1].distributions["latency_s"].push_back(NAN);
+  sent.sides[1].distributions["latency_s"][0].push_back(NAN);
   const Measurement got = measurement_from_json(piped(to_json(sent)));
   EXPECT_EQ(got.sides[1].facts, full_measurement().sides[1].facts);
   EXPECT_EQ(got.sides[1].outcomes, full_measurement().sides[1].outcomes);

@@ -1,4 +1,4 @@
-#include "engine/cpu/rope.h"
+#include "engine/rope.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,303 @@
+#include "engine/cuda/runner.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <optional>
+
+#include "core/check.h"
+#include "engine/cuda/decode_shapes.h"
+#include "engine/cuda/forward.h"
+#include "engine/cuda/graphs.h"
+#include "engine/cuda/step_parts.h"
+
+namespace gauntlet::engine::cuda {
+namespace {
+
+using kernels::cuda::kPageTokens;
+using kernels::cuda::RowChoice;
+
+constexpr int kInFlight = 2;
+constexpr int kMostParts = 2;
+
+/// The largest inputs: a step of prompts, and one whose every row is masked.
+std::array<StepShape, 2> largest_shapes(const model::ModelConfig& config,
+                                        const BufferSizes& sizes) {
+  const StepShape largest{.tokens = static_cast<int>(sizes.tokens),
+                          .sequences = static_cast<int>(sizes.sequences),
+                          .table_stride = static_cast<int>(pages_of(config.max_positions)),
+                          .logit_rows = static_cast<int>(sizes.tokens)};
+  StepShape masked = largest;
+  masked.logit_rows = masked.sequences;
+  masked.mask_words = static_cast<int>((config.vocab + 31) / 32);
+  return {largest, masked};
+}
+
+/// What a step leaves on the host, and where it stands.
+struct Flight {
+  Flight(std::int64_t choice_bytes, std::int64_t slot_bytes, HostMemory kind)
+      : choices(choice_bytes, kind) {
+    for (int i = 0; i < kMostParts; ++i) slots.emplace_back(slot_bytes, kind);
+  }
+
+  StepData step;
+  std::vector<StepPart> parts;
+  std::vector<std::int32_t> places;  // of each row's choice
+  HostBuffer choices;                // RowChoice by place
+  std::deque<HostBuffer> slots;      // of each part: a copy of first_slot
+  std::optional<PinnedMemory> logits;
+  std::int64_t logit_capacity = 0;       // rows
+  std::vector<std::int32_t> logit_rows;  // of the step: those whose logits were brought
+  CudaEvent done;
+};
+
+class CudaRunner final : public Runner {
+ public:
+  explicit CudaRunner(RunnerParts parts)
+      : device_(parts.device),
+        plan_(std::move(parts.plan)),
+        model_(std::move(parts.model)),
+        longest_pages_(static_cast<int>(pages_of(parts.pool.longest()))),
+        kv_(model_.config, parts.pool, plan_.cuda->kv),
+        sizes_(parts.sizes),
+        buffers_(model_.config, sizes_),
+        inputs_(largest_shapes(model_.config, sizes_), kInFlight * kMostParts,
+                variants().host_memory),
+        expert_tokens_(
+            static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
+        forward_(model_, *plan_.cuda, buffers_, sizes_, kv_) {
+    for (int i = 0; i < kInFlight; ++i) {
+      flights_.emplace_back(sizes_.tokens * static_cast<std::int64_t>(sizeof(RowChoice)),
+                            slot_bytes(), variants().host_memory);
+    }
+    cuda_check(cudaDeviceSynchronize());
+    if (variants().graphs == Graphs::on) capture_ahead();
+  }
+  ~CudaRunner() override { cudaStreamSynchronize(stream_); }
+
+  const model::ModelConfig& config() const override { return model_.config; }
+  const Plan& plan() const override { return plan_; }
+  StepLimits limits() const override {
+    return {.tokens = sizes_.tokens,
+            .items = sizes_.sequences,
+            .vocab = model_.config.vocab,
+            .page_tokens = kPageTokens};
+  }
+  int most_in_flight() const override { return kInFlight; }
+  std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
+  StepTraffic last_traffic() const override;
+  std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
+  void watch(LayerProbe* probe) override { probe_ = probe; }
+
+  Ticket start(StepData step) override;
+  std::vector<RowResult> finish(Ticket ticket) override;
+
+ private:
+  const CudaOptions& variants() const { return plan_.cuda->variants; }
+  DecodeLimits decode_limits() const {
+    return {.sequences = static_cast<int>(sizes_.sequences),
+            .pages = static_cast<int>(pages_of(model_.config.max_positions))};
+  }
+  std::int64_t slot_bytes() const {
+    return model_.config.num_layers * (model_.config.num_experts + 1) *
+           static_cast<std::int64_t>(sizeof(std::int32_t));
+  }
+  Flight& flight_of(Ticket ticket) {
+    return flights_[static_cast<std::size_t>(ticket % kInFlight)];
+  }
+  const Flight& flight_of(Ticket ticket) const {
+    return flights_[static_cast<std::size_t>(ticket % kInFlight)];
+  }
+  PaddingPages padding() const {
+    return {{kv_.padding_page(KvGroup::full), kv_.padding_page(KvGroup::sliding)}};
+  }
+  /// Where choices of the step started last lie on the device.
+  std::vector<std::int32_t> late_places() const {
+    return started_ > 0 ? flight_of(started_).places : std::vector<std::int32_t>();
+  }
+
+  void start(Flight& flight, std::size_t part, int staged,
+             const std::vector<std::int32_t>& late_places);
+  /// Decode steps as the pool can hold them, while there is room for their graphs.
+  void capture_ahead();
+  /// What a graph holds: from inputs on the device to choices on the device.
+  void compute(const StepShape& shape, int first_choice, cudaStream_t stream);
+  void bring_results(Flight& flight, std::size_t part);
+  void bring_logits(Flight& flight, std::size_t part);
+  void count_experts(const Flight& flight);
+
+  const int device_;
+  const Plan plan_;
+  CudaStream stream_;
+  DeviceModel model_;
+  const int longest_pages_;
+  KvMemory kv_;
+  BufferSizes sizes_;
+  Buffers buffers_;
+  StepInputs inputs_;
+  std::deque<Flight> flights_;
+  std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
+  Forward forward_;
+  GraphCache graphs_;
+  LayerProbe* probe_ = nullptr;
+  Ticket started_ = 0;
+  Ticket finished_ = 0;
+};
+
+void CudaRunner::capture_ahead() {
+  for (const StepShape& shape : decode_shapes(decode_limits())) {
+    if (shape.table_stride > padded_table(longest_pages_, decode_limits())) break;
+    const auto work = [&](cudaStream_t stream) { compute(shape, 0, stream); };
+    if (!graphs_.prepare(shape, stream_, work)) break;
+  }
+  stream_.wait();
+}
+
+void CudaRunner::compute(const StepShape& shape, int first_choice, cudaStream_t stream) {
+  forward_.run({.shape = shape,
+                .inputs = inputs_.on_device(shape),
+                .late = buffers_.choices,
+                .choices = buffers_.choices + first_choice},
+               stream, probe_);
+}
+
+Ticket CudaRunner::start(StepData step) {
+  check(started_ - finished_ < kInFlight, "a step was started before an earlier one was finished");
+  cuda_check(cudaSetDevice(device_));
+  const std::vector<std::int32_t> late = late_places();
+  Flight& flight = flight_of(started_ + 1);
+  flight.step = std::move(step);
+  flight.parts =
+      cut_step(flight.step, variants().determinism, decode_limits(), model_.config.vocab);
+  flight.places = choice_places(flight.step, flight.parts);
+  flight.logit_rows.clear();
+  kv_.copy(flight.step.copies, stream_);
+  const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * kMostParts;
+  for (std::size_t p = 0; p < flight.parts.size(); ++p) {
+    start(flight, p, first_staged + static_cast<int>(p), late);
+  }
+  flight.done.record(stream_);
+  return ++started_;
+}
+
+void CudaRunner::start(Flight& flight, std::size_t part, int staged,
+                       const std::vector<std::int32_t>& late_places) {
+  const StepPart& own = flight.parts[part];
+  const StepShape& shape = own.shape;
+  fill_inputs(flight.step, own, inputs_.on_host(shape, staged), padding(), late_places);
+  inputs_.upload(shape, staged, stream_);
+  // A later part puts its choices behind those of the first: a graph knows one place only.
+  const bool has_graph = variants().graphs == Graphs::on && shape.max_query == 1 &&
+                         own.first_row == 0 && probe_ == nullptr;
+  if (has_graph) {
+    graphs_.launch(shape, stream_, [&](cudaStream_t stream) { compute(shape, 0, stream); });
+  } else {
+    compute(shape, own.first_row, stream_);
+  }
+  bring_results(flight, part);
+}
+
+void CudaRunner::bring_results(Flight& flight, std::size_t part) {
+  const StepPart& own = flight.parts[part];
+  cuda_check(cudaMemcpyAsync(flight.slots[part].data(), buffers_.first_slot,
+                             static_cast<std::size_t>(slot_bytes()), cudaMemcpyDeviceToHost,
+                             stream_));
+  if (own.rows.empty()) return;
+  cuda_check(cudaMemcpyAsync(
+      flight.choices.data() + static_cast<std::size_t>(own.first_row) * sizeof(RowChoice),
+      buffers_.choices + own.first_row, own.rows.size() * sizeof(RowChoice), cudaMemcpyDeviceToHost,
+      stream_));
+  bring_logits(flight, part);
+}
+
+/// The last piece of rows is what is left in the buffer.
+void CudaRunner::bring_logits(Flight& flight, std::size_t part) {
+  const StepPart& own = flight.parts[part];
+  const std::size_t first = (own.rows.size() - 1) / kLogitRows * kLogitRows;
+  const auto row_bytes = static_cast<std::size_t>(model_.config.vocab) * sizeof(float);
+  for (std::size_t r = 0; r < own.rows.size(); ++r) {
+    const std::int32_t row = own.rows[r];
+    if (flight.step.rows[static_cast<std::size_t>(row)].want != Want::logits) continue;
+    check(r >= first, "logits of too many rows are wanted at once");
+    if (!flight.logits) {
+      // Few steps want logits, and those that do want them of every sequence.
+      flight.logit_capacity = kLogitRows;
+      flight.logits.emplace(flight.logit_capacity * static_cast<std::int64_t>(row_bytes));
+    }
+    check(std::ssize(flight.logit_rows) < flight.logit_capacity,
+          "logits of too many rows are wanted at once");
+    cuda_check(cudaMemcpyAsync(flight.logits->data() + flight.logit_rows.size() * row_bytes,
+                               buffers_.logits + (r - first) * model_.config.vocab, row_bytes,
+                               cudaMemcpyDeviceToHost, stream_));
+    flight.logit_rows.push_back(row);
+  }
+}
+
+std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
+  check(ticket == finished_ + 1 && ticket <= started_, "no such step to finish");
+  Flight& flight = flight_of(ticket);
+  finished_ = ticket;
+  cuda_check(cudaSetDevice(device_));
+  flight.done.wait();
+  const auto* choices = reinterpret_cast<const RowChoice*>(flight.choices.data());
+  std::vector<RowResult> results(flight.step.rows.size());
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    const RowChoice& choice = choices[flight.places[r]];
+    if (flight.step.rows[r].want != Want::nothing) {
+      results[r].token = choice.token;
+      results[r].log_probability = choice.log_probability;
+    }
+    results[r].target_log_probability = choice.target_log_probability;
+  }
+  const auto vocab = static_cast<std::size_t>(model_.config.vocab);
+  for (std::size_t i = 0; i < flight.logit_rows.size(); ++i) {
+    const auto* from = reinterpret_cast<const float*>(flight.logits->data()) + i * vocab;
+    results[static_cast<std::size_t>(flight.logit_rows[i])].logits.assign(from, from + vocab);
+  }
+  count_experts(flight);
+  return results;
+}
+
+void CudaRunner::count_experts(const Flight& flight) {
+  const auto num_experts = static_cast<std::size_t>(model_.config.num_experts);
+  for (std::size_t p = 0; p < flight.parts.size(); ++p) {
+    const auto* first = reinterpret_cast<const std::int32_t*>(flight.slots[p].data());
+    for (std::size_t i = 0; i < expert_tokens_.size(); ++i) {
+      const std::size_t at = i / num_experts * (num_experts + 1) + i % num_experts;
+      expert_tokens_[i] += first[at + 1] - first[at];
+    }
+  }
+}
+
+StepTraffic CudaRunner::last_traffic() const {
+  if (finished_ == 0) return {};
+  const Flight& flight = flight_of(finished_);
+  const model::ModelConfig& config = model_.config;
+  const std::int64_t per_layer = config.num_experts + 1;
+  StepTraffic traffic{.kv_bytes = kv_bytes_seen(flight.step, config,
+                                                KvMemory::position_bytes(config, plan_.cuda->kv))};
+  for (std::size_t p = 0; p < flight.parts.size(); ++p) {
+    const auto* first = reinterpret_cast<const std::int32_t*>(flight.slots[p].data());
+    for (std::size_t l = 0; l < model_.layers.size(); ++l) {
+      const DeviceLayer& layer = model_.layers[l];
+      traffic.dense_bytes +=
+          layer.qkv.bytes() + layer.o.bytes() + 2 * config.num_experts * config.hidden;
+      for (std::int64_t e = 0; e < config.num_experts; ++e) {
+        const std::int64_t at = static_cast<std::int64_t>(l) * per_layer + e;
+        if (first[at + 1] == first[at]) continue;
+        traffic.expert_bytes += layer.gate_up.bytes() + layer.down.bytes();
+        ++traffic.active_experts;
+      }
+    }
+    if (!flight.parts[p].rows.empty()) traffic.dense_bytes += model_.lm_head.bytes();
+  }
+  return traffic;
+}
+
+}  // namespace
+
+std::unique_ptr<Runner> make_runner(RunnerParts parts) {
+  return std::make_unique<CudaRunner>(std::move(parts));
+}
+
+}  // namespace gauntlet::engine::cuda

@@ -1,0 +1,17 @@
+// One sequence at a time.
+#include "lab/author/counted.h"
+#include "tests/doubles/doubles/batched_decode/engine.h"
+#include "tests/doubles/doubles/batched_decode/pair.h"
+
+namespace gauntlet::doubles::batched_decode::cpu {
+
+lab::Side baseline(const Params& p, const lab::Cpu&) {
+  lab::Side side =
+      lab::counted({.name = "steps",
+                    .total = [engine = p.engine] { return static_cast<double>(engine->steps()); }},
+                   [p] { p.engine->generate(p.prompts, p.tokens, p.sequences, 1); });
+  side.helpers = lab::Helpers::threads;
+  return side;
+}
+
+}  // namespace gauntlet::doubles::batched_decode::cpu
