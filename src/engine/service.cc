@@ -160,10 +160,10 @@ void Service::take_inbox() {
                                        .prompt = choice.request->prompt,
                                        .priority = choice.request->priority,
                                        .leader = choice.group == id ? 0 : choice.group,
-                                       .max_tokens = runs_ahead(choice) ? choice.limit : 0,
                                        .caller = caller,
                                        .prefix = scored ? Prefix::computed : Prefix::shared,
-                                       .max_chunk = scored.value_or(0) > 0 ? 1 : kNoChunkLimit},
+                                       .max_chunk = scored.value_or(0) > 0 ? 1 : kNoChunkLimit,
+                                       .max_tokens = runs_ahead(choice) ? choice.limit : 0},
                                       choice.submitted_s);
     check(added, "the queue was counted wrong");
     choices_.emplace(id, std::move(choice));

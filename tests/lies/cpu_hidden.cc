@@ -59,9 +59,13 @@ lab::Side declares_thread_and_leaves_it(const Params& p, const lab::Cpu&) {
   return side;
 }
 
-/// Right by itself, but keeps the other core busy while the baseline runs.
+/// Right by itself, but keeps the other core busy while the baseline runs. It writes to memory of its
+/// own: in the baseline's outputs it would be seen as a wrong result.
 lab::Side hinders_baseline(const Params& p, const lab::Cpu&) {
-  const auto servant = std::make_shared<Servant>([p] { scale(p, 64 * kSlowPasses); });
+  const auto own = std::make_shared<std::vector<float>>(static_cast<std::size_t>(p.count));
+  const Params elsewhere{.in = p.in, .out = own->data(), .count = p.count};
+  const auto servant =
+      std::make_shared<Servant>([own, elsewhere] { scale(elsewhere, 64 * kSlowPasses); });
   return [p, servant] {
     scale(p);
     servant->tell();
