@@ -109,7 +109,7 @@
       el(
         "div",
         {class: "headline"},
-        backendTag(backend),
+        backendTag({backend}),
         el("span", {class: "figure"}, speedup === null ? "–" : format.ratio(speedup)),
         el("span", {class: "sentence"}, sentence),
       ),
@@ -160,7 +160,7 @@
             {},
             statusBadge(result.status),
             el("a", {href: linkTo(result), class: "id"}, result.id),
-            backendTag(result.backend),
+            backendTag(result),
             el("span", {class: "why"}, result.reason || "no reason recorded"),
           ),
         ),
@@ -181,7 +181,8 @@
           drawRoofline(
             host,
             results.filter((result) => result.backend === backend && matches(result)),
-            record.ceilings.find((ceilings) => ceilings.backend === backend),
+            // Ranks share the CPUs.
+            record.ceilings.find((ceilings) => ceilings.backend === (backend === "ranks" ? "cpu" : backend)),
             width,
           ),
         ),
@@ -245,7 +246,7 @@
           el(
             "figure",
             {},
-            el("figcaption", {}, sweep[0].id, " ", backendTag(sweep[0].backend)),
+            el("figcaption", {}, sweep[0].id, " ", backendTag(sweep[0])),
             canvas((host, width) => drawSweep(host, sweep, width)),
           ),
         ),
@@ -260,7 +261,7 @@
           "tr",
           {},
           el("th", {scope: "row"}, name),
-          el("td", {}, backendTag(backend)),
+          el("td", {}, backendTag({backend})),
           el("td", {class: "number"}, format.significant(ceiling.value, 4)),
           el("td", {}, ceiling.unit),
           el("td", {class: "small"}, ceiling.method),

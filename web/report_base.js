@@ -110,7 +110,8 @@ function sweepLabel(result) {
   return value === undefined ? "" : `${result.sweep_key}=${value}`;
 }
 
-const anchorOf = (result) => [result.id, result.backend, sweepLabel(result)].filter(Boolean).join("/");
+const anchorOf = (result) =>
+  [result.id, result.ranks ? placeOf(result) : result.backend, sweepLabel(result)].filter(Boolean).join("/");
 const linkTo = (result) => "#" + encodeURIComponent(anchorOf(result));
 
 function statusBadge(status) {
@@ -122,7 +123,13 @@ function statusBadge(status) {
   );
 }
 
-const backendTag = (backend) => el("span", {class: `tag b-${backend}`}, BACKEND_WORDS[backend] ?? backend);
+// Where a result comes from: a backend, or so many ranks and what carried their bytes.
+const placeOf = ({backend, ranks}) =>
+  ranks
+    ? `${ranks.count} ${ranks.count === 1 ? "rank" : "ranks"} (${ranks.transport})`
+    : (BACKEND_WORDS[backend] ?? backend);
+
+const backendTag = (result) => el("span", {class: `tag b-${result.backend}`}, placeOf(result));
 
 // A custom property's colour as a canvas understands it, for the theme in force.
 function themeColor(name) {

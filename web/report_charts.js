@@ -17,7 +17,7 @@ function chartRow(result, track, value, hidden) {
       {class: "name", href: linkTo(result)},
       el("span", {class: "glyph", title: STATUS[result.status].words}, STATUS[result.status].glyph),
       el("span", {class: "id"}, result.id, sweepLabel(result) ? ` ${sweepLabel(result)}` : ""),
-      backendTag(result.backend),
+      backendTag(result),
       demo,
     ),
     el("div", {class: "track", "aria-hidden": "true"}, track),
@@ -350,7 +350,7 @@ function sweepsOf(results) {
   const sweeps = new Map();
   for (const result of results) {
     if (!sweepLabel(result)) continue;
-    const key = JSON.stringify([result.id, result.backend, result.sweep_key]);
+    const key = JSON.stringify([result.id, placeOf(result), result.sweep_key]);
     sweeps.set(key, [...(sweeps.get(key) ?? []), result]);
   }
   return [...sweeps.values()].filter((points) => points.length > 1);

@@ -132,7 +132,7 @@ function ladderChart(result) {
       {},
       el("a", {href: linkTo(result), class: "id"}, result.id),
       sweepLabel(result) ? el("span", {class: "muted"}, ` ${sweepLabel(result)}`) : null,
-      backendTag(result.backend),
+      backendTag(result),
       statusBadge(result.status),
       el("b", {class: "figure"}, format.ratio(result.headline.speedup.value)),
     ),

@@ -15,7 +15,7 @@ function witnessSummary(result) {
 // value); hide: the width class below which the column is dropped.
 const COLUMNS = [
   {key: "id", label: "Target", value: (r) => anchorOf(r), cell: null},
-  {key: "backend", label: "On", value: (r) => r.backend, cell: (r) => backendTag(r.backend)},
+  {key: "backend", label: "On", value: (r) => placeOf(r), cell: (r) => backendTag(r)},
   {key: "status", label: "Status", value: (r) => STATUS[r.status].order, cell: (r) => statusBadge(r.status)},
   {
     key: "speedup",
@@ -185,6 +185,13 @@ function sideRows({sides}) {
   ];
 }
 
+// What decides where the goal is not speed: "request_p99_us 3.10× (2.90 – 3.30)".
+function gainText(result) {
+  const gain = hasFigures(result) ? result.headline.gain : null;
+  if (!gain?.value) return "";
+  return `${result.goal_metric} ${format.ratio(gain.value)} (${format.interval(gain)})`;
+}
+
 function witnessOutcome(witness) {
   if (!witness || !witness.source || witness.source === "none")
     return `none: ${witness?.meaning || "nothing to read"}`;
@@ -284,6 +291,8 @@ function details(result) {
           [result.ladder ? "Lab" : "Pair", result.title],
           ["Technique", result.technique],
           ["Goal", result.goal.replace("_", " ")],
+          ["Ran on", result.ranks ? placeOf(result) : ""],
+          ["Judged by", gainText(result)],
           ["Kind", result.kind],
           [
             "Knobs",
@@ -402,6 +411,7 @@ function resultsTable(all) {
             {class: "technique"},
             result.technique,
             result.kind === "demonstration" ? " · demonstration" : "",
+            gainText(result) ? ` · ${gainText(result)}` : "",
             result.unwitnessed ? " · mechanism not witnessed" : "",
           ),
         );

@@ -32,7 +32,7 @@ function header() {
       {class: "machine"},
       el("b", {}, model.name),
       ` on ${where}, ${study.backend === "cuda" ? "CUDA" : `${machine.cpu.cores} cores`} `,
-      backendTag(study.backend),
+      backendTag({backend: study.backend}),
     ),
     el(
       "p",

@@ -423,7 +423,7 @@ int main(int argc, char** argv) {
   };
   using namespace gauntlet::lab;
   const bool written =
-      write("report.html", render_html(record)) && write("report.md", render_markdown(record)) &&
-      write("empty.html", render_html({.run_id = "empty", .machine = record.machine}));
+      write("report.html", report::render_html(record)) && write("report.md", report::render_markdown(record)) &&
+      write("empty.html", report::render_html({.run_id = "empty", .machine = record.machine}));
   return written ? 0 : 1;
 }
