@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"generate --prompt a --chunk 0", "--chunk"},
         WrongUse{"generate --prompt a --simd neon", "'neon' is not one of portable"},
         WrongUse{"generate --prompt a --activations int4", "'int4' is not one of f32"},
-        WrongUse{"generate --prompt-ids 4096", "not in the vocabulary of gauntlet-tiny"},
+        WrongUse{"generate --prompt-ids 4096", "not in the vocabulary (0 to 4095)"},
         WrongUse{"generate --prompt-ids 1,-2", "token -2"},
         WrongUse{"generate --prompt-ids 1,x", "takes ids as in 1,2,3"},
         WrongUse{"generate --prompt-ids 1,", "takes ids as in 1,2,3"},

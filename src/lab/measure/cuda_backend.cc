@@ -1,6 +1,7 @@
 // A GPU as a backend: one stream, events around the work, and a watch over everything else that
 // could keep the device busy: other streams, other threads of the host, signal handlers.
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -41,6 +42,7 @@ class CudaBackend final : public Backend {
         unknown_(known_),
         this_thread_(known_->add_this_thread()) {
     adopt_orphans();
+    const std::vector<pid_t> before_driver = thread_ids(getpid());
     cuda_check(cudaSetDevice(0));
     // Spinning keeps the host's reaction to a finished stream in the microseconds.
     cuda_check(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
@@ -50,6 +52,9 @@ class CudaBackend final : public Backend {
     flush_bytes_ = static_cast<std::size_t>(3 * gpu.l2_bytes);
     cuda_check(cudaMalloc(&flush_, flush_bytes_));
     if (auto nvml = Nvml::open()) nvml_ = std::move(*nvml);
+    // No side has run yet. Threads that the driver begins later, such as the one that calls host
+    // functions back, may work for a side and stay unknown.
+    driver_threads_ = known_->add_younger_than(before_driver);
     measure_idle();
   }
   ~CudaBackend() override {
@@ -289,7 +294,7 @@ class CudaBackend final : public Backend {
   GpuInfo gpu_;
   std::shared_ptr<KnownThreads> known_;
   UnknownWork unknown_;
-  KnownThreads::Lease this_thread_;
+  KnownThreads::Lease this_thread_, driver_threads_;
   UnknownWork::Reading at_watch_, at_rest_;
   double idle_answer_ns_ = 0, idle_host_ns_ = 0;
   double late_ns_ = 0, late_host_ns_ = 0;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -61,6 +62,17 @@ KnownThreads::Lease KnownThreads::add(const ThreadPool& pool) {
   const std::lock_guard lock(mutex_);
   clocks_.insert(clocks_.end(), workers.begin(), workers.end());
   return {*this, workers};
+}
+
+KnownThreads::Lease KnownThreads::add_younger_than(const std::vector<pid_t>& then) {
+  std::vector<clockid_t> younger;
+  for (const pid_t thread : thread_ids(getpid())) {
+    const bool old = std::ranges::find(then, thread) != then.end();
+    if (!old && !contains(thread)) younger.push_back(clock_of_thread(thread));
+  }
+  const std::lock_guard lock(mutex_);
+  clocks_.insert(clocks_.end(), younger.begin(), younger.end());
+  return {*this, younger};
 }
 
 void KnownThreads::remove(const std::vector<clockid_t>& clocks) {

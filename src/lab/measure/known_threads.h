@@ -1,5 +1,5 @@
 // KnownThreads: the threads of this process that are the lab's own: those that measure, one per
-// rank, and the workers of their pools. CPU time of any other thread is work of a side's.
+// rank, the workers of their pools, and the GPU driver's. CPU time of any other thread is work of a side's.
 #pragma once
 #include <sys/types.h>
 
@@ -33,6 +33,8 @@ class KnownThreads {
   Lease add_this_thread();
   /// Its workers, but not the thread that calls it. The lease must go before the pool.
   Lease add(const ThreadPool& pool);
+  /// What runs now and did not run then: threads that a library began meanwhile.
+  Lease add_younger_than(const std::vector<pid_t>& then);
   /// Time of threads that came and went, such as those of parallel_for.
   void add_spent(double ns);
 

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "lab/measure/unknown_work.h"
 
@@ -44,6 +46,30 @@ TEST(KnownThreads, knows_a_thread_as_long_as_its_lease_lives) {
   EXPECT_TRUE(known.contains(gettid())) << "the lease moved on";
   moved = {};
   EXPECT_FALSE(known.contains(gettid()));
+}
+
+TEST(KnownThreads, knows_what_a_library_began_but_not_what_ran_before_it) {
+  KnownThreads known;
+  std::atomic<bool> done = false;
+  std::atomic<pid_t> ran_before = 0, began = 0;
+  const auto wait = [&](std::atomic<pid_t>& id) {
+    id = gettid();
+    id.notify_one();
+    done.wait(false);
+  };
+  std::thread first(wait, std::ref(ran_before));
+  ran_before.wait(0);
+  const std::vector<pid_t> then = thread_ids(getpid());
+  std::thread second(wait, std::ref(began));
+  began.wait(0);
+  const auto lease = known.add_younger_than(then);
+  EXPECT_TRUE(known.contains(began));
+  EXPECT_FALSE(known.contains(ran_before));
+  EXPECT_FALSE(known.contains(gettid()));
+  done = true;
+  done.notify_all();
+  first.join();
+  second.join();
 }
 
 TEST(KnownThreads, keeps_the_time_of_threads_that_ended) {
