@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "lab/author/catalog.h"
+#include "study/fidelity/rules.h"
 #include "study/ladder.h"
-#include "study/rules.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {

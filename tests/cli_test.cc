@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {

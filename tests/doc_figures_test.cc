@@ -11,7 +11,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "stats/interval_json.h"
 #include "tests/program.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {

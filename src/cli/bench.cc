@@ -13,14 +13,14 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "core/text.h"
-#include "engine/closed_loop.h"
-#include "engine/speed.h"
+#include "core/text/text.h"
+#include "engine/measure/closed_loop.h"
+#include "engine/measure/speed.h"
 #include "lab/profile/kernel_shares.h"
 #include "lab/profile/profiler.h"
 #include "stats/interval_json.h"
 #include "stats/median.h"
-#include "study/limits.h"
+#include "study/bench/limits.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "cli/progress.h"
-#include "core/files.h"
+#include "core/os/files.h"
 #include "lab/run/runner.h"
 
 namespace gauntlet::cli {

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "lab/ceilings/ceilings.h"
 
 namespace gauntlet::cli {

@@ -12,8 +12,8 @@
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "core/text.h"
-#include "engine/chat_session.h"
+#include "core/text/text.h"
+#include "engine/serving/chat_session.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/progress.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "cli/progress.h"
-#include "engine/cpu_executor.h"
-#include "engine/cuda_executor.h"
+#include "engine/steps/cpu_executor.h"
+#include "engine/steps/cuda_executor.h"
 #include "model/tokens/load_tokenizer.h"
 
 namespace gauntlet::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "engine/executor.h"
+#include "engine/steps/executor.h"
 #include "model/tokens/tokenizer.h"
 #include "model/weights.h"
 

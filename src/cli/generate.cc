@@ -13,8 +13,8 @@
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "core/files.h"
-#include "engine/generator.h"
+#include "core/os/files.h"
+#include "engine/serving/generator.h"
 
 namespace gauntlet::cli {
 namespace {

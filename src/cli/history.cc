@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/records/store.h"
 #include "stats/interval_json.h"
 

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/command_pages.h"
 #include "core/build_info.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/run/worker.h"
 
 namespace gauntlet::cli {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/os/files.h"
+#include "core/text/text.h"
 #include "lab/author/scaffold.h"
 
 namespace gauntlet::cli {

@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/progress.h"
-#include "core/files.h"
-#include "engine/score.h"
+#include "core/os/files.h"
+#include "engine/measure/score.h"
 
 namespace gauntlet::cli {
 namespace {

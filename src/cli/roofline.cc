@@ -9,7 +9,7 @@
 #include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/table.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/records/records.h"
 
 namespace gauntlet::cli {

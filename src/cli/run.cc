@@ -11,7 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/author/suites.h"
 #include "lab/run/run_session.h"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "core/files.h"
+#include "core/os/files.h"
 #include "model/tokens/load_tokenizer.h"
 
 namespace gauntlet::cli {

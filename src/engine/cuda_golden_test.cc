@@ -1,9 +1,9 @@
 // Does the GPU choose what Hugging Face's implementation chooses, by every plan it can run?
 #include <cmath>
 
-#include "engine/cuda_executor.h"
 #include "engine/golden.h"
-#include "engine/routing_tape.h"
+#include "engine/steps/cuda_executor.h"
+#include "engine/steps/routing_tape.h"
 
 namespace gauntlet::engine {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/files.h"
-#include "engine/cpu_executor.h"
+#include "core/os/files.h"
+#include "engine/steps/cpu_executor.h"
 #include "engine/test_run.h"
 #include "model/convert.h"
 #include "model/weights.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/random.h"
-#include "engine/cpu_executor.h"
+#include "engine/steps/cpu_executor.h"
 #include "engine/test_run.h"
 #include "model/weights.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "core/text.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
+#include "core/text/text.h"
 
 namespace gauntlet::engine {
 namespace {

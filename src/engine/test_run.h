@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "engine/executor.h"
+#include "engine/steps/executor.h"
 
 namespace gauntlet::engine {
 

@@ -1,6 +1,6 @@
 // The tokenizer of gauntlet-tiny, for tests that need some text.
 #pragma once
-#include "core/files.h"
+#include "core/os/files.h"
 #include "model/tokens/tokenizer.h"
 
 namespace gauntlet::engine {

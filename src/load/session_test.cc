@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "load/http/null_server.h"
 #include "load/results/compare.h"
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/files.h"
-#include "core/text.h"
+#include "core/os/files.h"
+#include "core/text/text.h"
 
 namespace gauntlet::model {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/fake_tree.h"
-#include "core/files.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
 #include "model/files/fake_gguf.h"
 #include "model/files/fake_model.h"
 #include "model/files/gguf.h"

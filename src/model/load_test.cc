@@ -5,7 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "model/files/fake_model.h"
 #include "model/tensor.h"
 #include "model/weights.h"

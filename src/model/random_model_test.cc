@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "model/files/fake_model.h"
 #include "model/mxfp4.h"
 #include "model/same_weights.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/service.h"
+#include "engine/serving/service.h"
 #include "server/metrics/metrics.h"
 
 namespace gauntlet::server {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/fake_executor.h"
+#include "engine/steps/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
 #include "server/engine_loop.h"
 #include "server/http/http_server.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_fields.h"
+#include "core/text/json_fields.h"
 
 namespace gauntlet::stats {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "study/energy_use.h"
-#include "study/layer_check.h"
-#include "study/measurements.h"
+#include "study/bench/energy_use.h"
+#include "study/bench/measurements.h"
+#include "study/fidelity/layer_check.h"
 #include "study/results/cell_json.h"
 
 namespace gauntlet::study {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "lab/profile/profiler.h"
+#include "study/bench/sizes.h"
+#include "study/bench/time_budget.h"
+#include "study/bench/workbench.h"
 #include "study/journal.h"
-#include "study/sizes.h"
-#include "study/time_budget.h"
-#include "study/workbench.h"
 
 namespace gauntlet::study {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
+#include "core/os/files.h"
 
 namespace gauntlet::study {
 namespace {

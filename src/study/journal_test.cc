@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
 
 namespace gauntlet::study {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/options.h"
-#include "engine/scheduler.h"
+#include "engine/serving/scheduler.h"
 
 namespace gauntlet::study {
 

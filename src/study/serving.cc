@@ -7,7 +7,7 @@
 
 #include "core/check.h"
 #include "core/random.h"
-#include "engine/service.h"
+#include "engine/serving/service.h"
 #include "lab/measure/turns.h"
 #include "stats/median.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "stats/blocks.h"
-#include "study/duel.h"
-#include "study/workbench.h"
+#include "study/bench/duel.h"
+#include "study/bench/workbench.h"
 
 namespace gauntlet::study {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "study/fake_bench.h"
+#include "study/bench/fake_bench.h"
 
 namespace gauntlet::study {
 namespace {

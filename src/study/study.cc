@@ -5,10 +5,10 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "study/results/cell_json.h"
-#include "study/results/html.h"
-#include "study/results/markdown.h"
+#include "study/results/text/html.h"
+#include "study/results/text/markdown.h"
 
 namespace gauntlet::study {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <string>
 
+#include "study/bench/workbench.h"
 #include "study/cells.h"
 #include "study/results/assemble.h"
-#include "study/workbench.h"
 
 namespace gauntlet::study {
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/fake_tree.h"
-#include "study/small_bench.h"
+#include "core/os/fake_tree.h"
+#include "study/bench/small_bench.h"
 
 namespace gauntlet::study {
 namespace {

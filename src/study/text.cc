@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "core/random.h"
 #include "study/assets.h"
 

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/layer_probe.h"
-#include "engine/speed.h"
+#include "engine/measure/speed.h"
+#include "engine/steps/layer_probe.h"
 #include "lab/profile/kernel_shares.h"
 #include "lab/profile/profiler.h"
 #include "stats/median.h"
-#include "study/decode_batch.h"
+#include "study/bench/decode_batch.h"
 
 namespace gauntlet::study {
 namespace {
@@ -107,7 +107,7 @@ Expected<void> split_on_cpu(const Workbench& bench, engine::Executor& executor,
 
 /// Which of the parts a kernel's work belongs to, null where to none, and its share of its cost.
 struct KernelRole {
-  PartCost StepCosts::* part = nullptr;
+  PartCost StepCosts::*part = nullptr;
   double share = 0;
 };
 

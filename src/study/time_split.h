@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "study/rules.h"
-#include "study/workbench.h"
+#include "study/bench/workbench.h"
+#include "study/fidelity/rules.h"
 
 namespace gauntlet::study {
 

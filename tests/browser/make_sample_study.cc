@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "study/results/html.h"
 #include "study/results/sample_study.h"
+#include "study/results/text/html.h"
 #include "study/study.h"
 
 int main(int argc, char** argv) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "engine/tiny_tokenizer.h"
-#include "server/openai/fault_of_turn.h"
+#include "server/openai/generate/fault_of_turn.h"
 #include "tests/fuzz/served.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/files.h"
+#include "core/os/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

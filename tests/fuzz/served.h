@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/fake_executor.h"
+#include "engine/steps/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
 #include "server/openai/api.h"
 #include "server/structured/grammar_constraints.h"

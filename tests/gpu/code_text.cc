@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace gauntlet::tests::gpu {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "tests/gpu/units.h"
 
 namespace gauntlet::tests::gpu {
@@ -33,7 +33,7 @@ class FakeProject : public FakeTree {
           "#include \"kernels/cuda/router.h\"\nTEST(RouterOnGpu, chooses) {}\n");
     write("src/engine/cuda/forward.cc", "#include \"kernels/cuda/router.h\"\nint forward;\n");
     write("src/engine/cuda_golden_test.cc", "TEST(CudaGoldenOnGpu, choices) {}\n");
-    write("src/engine/speed.cc", "int speed;\n");
+    write("src/engine/measure/speed.cc", "int speed;\n");
     write("tests/lies_test.cc", "TEST(LiesOnGpu, are_all_found) {}\n");
     write("tests/lies/lies/hangs/pair.cc", "int lie;\n");
     write("tests/lies/lies/hangs/optimized.cu", "int hangs;\n");

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/files.h"
-#include "core/text.h"
+#include "core/os/files.h"
+#include "core/text/text.h"
 #include "tests/gpu/fake_project.h"
 #include "tests/gpu/record.h"
 #include "tests/program.h"

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/build_info.h"
-#include "core/files.h"
+#include "core/os/files.h"
 #include "tests/gpu/coverage.h"
 #include "tests/gpu/outcome.h"
 

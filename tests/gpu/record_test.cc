@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "tests/gpu/fake_project.h"
 
 namespace gauntlet::tests::gpu {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/os/files.h"
+#include "core/text/text.h"
 #include "tests/gpu/code_text.h"
 
 namespace gauntlet::tests::gpu {

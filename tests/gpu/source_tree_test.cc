@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 
 namespace gauntlet::tests::gpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "tests/gpu/code_text.h"
 
 namespace gauntlet::tests::gpu {
@@ -217,7 +217,7 @@ class Finder {
       unit.what = "CudaGoldenOnGpu.choices*";
       units_.all.push_back(std::move(unit));
     }
-    const std::string speed = "src/engine/speed.cc";
+    const std::string speed = "src/engine/measure/speed.cc";
     if (!tree_.paths().contains(speed)) return;
     add({.name = "bench engine",
          .kind = UnitKind::bench,

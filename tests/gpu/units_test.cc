@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "tests/gpu/fake_project.h"
 
 namespace gauntlet::tests::gpu {

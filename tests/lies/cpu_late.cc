@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "tests/lies/lie.h"
 #include "tests/lies/scale.h"
 #include "tests/lies/servant.h"
@@ -172,7 +172,7 @@ std::vector<CpuLie<Params>> cpu_late_lies() {
           {"uses_pool", uses_pool},
           {"reaps_in_time", reaps_in_time},
           {"leaves_silent_clone", leaves_clone<0>},
-          {"leaves_sibling", leaves_clone < CLONE_PARENT | SIGCHLD > },
+          {"leaves_sibling", leaves_clone<CLONE_PARENT | SIGCHLD>},
           {"uses_file", uses_file<1>, uses_file<16 * kSlowPasses>}};
 }
 

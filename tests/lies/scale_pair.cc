@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::lies {
 

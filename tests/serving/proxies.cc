@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "server/http/smuggling_variants.h"
+#include "server/http/wire/smuggling_variants.h"
 #include "tests/serving/http_client.h"
 #include "tests/serving/server_process.h"
 #include "tests/serving/verdict.h"

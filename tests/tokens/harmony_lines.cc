@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "model/harmony/harmony_parser.h"
 
 namespace gauntlet::model {

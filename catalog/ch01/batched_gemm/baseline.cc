@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "catalog/ch01/batched_gemm/pair.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/counted.h"
 
 namespace gauntlet::ch01::batched_gemm::cpu {

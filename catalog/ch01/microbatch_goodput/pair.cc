@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 #include "lab/author/product.h"
 

@@ -1,6 +1,6 @@
 #include "catalog/ch06/managed_prefetch/pair.h"
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch06::managed_prefetch {

@@ -1,6 +1,6 @@
 // Every core adds one contiguous range.
 #include "catalog/ch06/parallel_add/pair.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/counted.h"
 
 namespace gauntlet::ch06::parallel_add::cpu {

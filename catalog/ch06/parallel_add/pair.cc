@@ -1,6 +1,6 @@
 #include "catalog/ch06/parallel_add/pair.h"
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch06::parallel_add {

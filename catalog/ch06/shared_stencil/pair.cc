@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 #include "lab/author/product.h"
 

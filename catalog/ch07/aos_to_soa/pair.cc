@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch07::aos_to_soa {

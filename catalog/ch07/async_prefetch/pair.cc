@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch07::async_prefetch {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch07::bank_conflicts {

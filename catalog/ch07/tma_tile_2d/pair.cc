@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch07::tma_tile_2d {

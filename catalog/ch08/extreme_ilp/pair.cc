@@ -1,6 +1,6 @@
 #include "catalog/ch08/extreme_ilp/pair.h"
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch08::extreme_ilp {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 #include "lab/author/product.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch08::predication {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "core/dtype.h"
-#include "core/dynamic_library.h"
 #include "core/expected.h"
+#include "core/os/dynamic_library.h"
 
 struct CUstream_st;
 

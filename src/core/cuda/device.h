@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 
 namespace gauntlet {
 

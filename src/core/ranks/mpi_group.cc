@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/dynamic_library.h"
+#include "core/os/dynamic_library.h"
+#include "core/os/threads.h"
 #include "core/ranks/start.h"
-#include "core/threads.h"
 
 namespace gauntlet::ranks {
 namespace {

@@ -12,9 +12,9 @@
 #include <set>
 #include <thread>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
-#include "core/process.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
+#include "core/os/process.h"
 #include "core/ranks/conformance.h"
 #include "core/ranks/start.h"
 

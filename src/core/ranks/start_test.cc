@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 
 namespace gauntlet::ranks {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::ranks {
 namespace {

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/os/threads.h"
 #include "core/ranks/conformance.h"
-#include "core/threads.h"
 
 namespace gauntlet::ranks {
 namespace {

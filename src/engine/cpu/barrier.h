@@ -14,10 +14,11 @@ inline void spin_once() {
 #endif
 }
 
-/// All threads meet.
-class SpinBarrier {
+/// All threads meet. Its atomics are std's, or those of a test that orders memory as it likes.
+template <template <class> class Atomic>
+class BasicSpinBarrier {
  public:
-  explicit SpinBarrier(int threads) : threads_(threads) {}
+  explicit BasicSpinBarrier(int threads) : threads_(threads) {}
 
   void wait() {
     if (threads_ == 1) return;
@@ -40,9 +41,10 @@ class SpinBarrier {
 
  private:
   const int threads_;
-  alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) Atomic<int> arrived_{0};
+  alignas(64) Atomic<std::uint32_t> round_{0};
 };
+using SpinBarrier = BasicSpinBarrier<std::atomic>;
 
 /// Every thread says once that its part is done; those who need all parts wait, nobody else does.
 class alignas(64) Milestone {

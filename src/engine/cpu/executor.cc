@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "engine/cpu/runner.h"
-#include "engine/cpu_executor.h"
-#include "engine/pooled_executor.h"
+#include "engine/steps/cpu_executor.h"
+#include "engine/steps/pooled_executor.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::inline steps {
 namespace {
 
 /// Of the machine's memory: a system grants what is not touched yet.
@@ -64,4 +64,4 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
                               .model = std::move(*packed)})));
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::inline steps

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/host_array.h"
-#include "engine/kv_pool.h"
+#include "engine/kv/kv_pool.h"
 #include "engine/options.h"
 #include "model/config.h"
 

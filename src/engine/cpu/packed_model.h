@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/host_array.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "engine/options.h"
 #include "kernels/cpu/packed.h"
 #include "model/weights.h"

@@ -3,9 +3,9 @@
 #pragma once
 #include <memory>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "engine/cpu/packed_model.h"
-#include "engine/runner.h"
+#include "engine/steps/runner.h"
 
 namespace gauntlet::engine::cpu {
 

@@ -9,9 +9,9 @@
 #include "engine/cpu/packed_model.h"
 #include "engine/cpu/routing.h"
 #include "engine/cpu/rows.h"
-#include "engine/layer_probe.h"
-#include "engine/rope.h"
-#include "engine/step_data.h"
+#include "engine/steps/layer_probe.h"
+#include "engine/steps/rope.h"
+#include "engine/steps/step_data.h"
 #include "kernels/cpu/kernels.h"
 
 namespace gauntlet::engine::cpu {

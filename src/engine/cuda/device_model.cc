@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/cuda/uploader.h"
-#include "engine/rope.h"
+#include "engine/steps/rope.h"
 #include "kernels/cuda/pack.h"
 #include "model/random_rows.h"
 

@@ -1,9 +1,9 @@
 #include "engine/cuda/runner.h"
 #include "engine/cuda/sizing.h"
-#include "engine/cuda_executor.h"
-#include "engine/pooled_executor.h"
+#include "engine/steps/cuda_executor.h"
+#include "engine/steps/pooled_executor.h"
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::inline steps {
 
 Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights& weights,
                                                        const CudaExecutorConfig& config) {
@@ -20,4 +20,4 @@ Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights
                                        .sizes = sizing->buffers})));
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::inline steps

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/cuda/memory.h"
-#include "engine/kv_pool.h"
+#include "engine/kv/kv_pool.h"
 #include "engine/options.h"
 #include "kernels/cuda/kv_cache.h"
 #include "model/config.h"

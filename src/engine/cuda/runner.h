@@ -6,7 +6,7 @@
 
 #include "engine/cuda/buffers.h"
 #include "engine/cuda/device_model.h"
-#include "engine/runner.h"
+#include "engine/steps/runner.h"
 
 namespace gauntlet::engine::cuda {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/cuda/device.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "engine/cuda/device_model.h"
 #include "engine/cuda/forward.h"
 #include "engine/cuda/graphs.h"
@@ -125,11 +125,11 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
 
 }  // namespace gauntlet::engine::cuda
 
-namespace gauntlet::engine {
+namespace gauntlet::engine::inline steps {
 
 std::string no_cuda_executor_reason() {
   const auto gpu = cuda::find_gpu(0);
   return gpu ? "" : gpu.error().message;
 }
 
-}  // namespace gauntlet::engine
+}  // namespace gauntlet::engine::inline steps

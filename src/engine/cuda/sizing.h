@@ -4,8 +4,8 @@
 #include <string>
 
 #include "engine/cuda/buffers.h"
-#include "engine/cuda_executor.h"
-#include "engine/kv_pool.h"
+#include "engine/kv/kv_pool.h"
+#include "engine/steps/cuda_executor.h"
 
 namespace gauntlet::engine::cuda {
 

@@ -1,7 +1,7 @@
 // One step under way.
 #pragma once
 #include "engine/cuda/step_inputs.h"
-#include "engine/layer_probe.h"
+#include "engine/steps/layer_probe.h"
 #include "kernels/cuda/launch_how.h"
 
 namespace gauntlet::engine::cuda {

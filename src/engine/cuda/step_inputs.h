@@ -8,7 +8,7 @@
 
 #include "core/cuda/memory.h"
 #include "engine/cuda/host_buffer.h"
-#include "engine/kv_pool.h"
+#include "engine/kv/kv_pool.h"
 #include "kernels/cuda/kv_cache.h"
 #include "kernels/cuda/sample.h"
 

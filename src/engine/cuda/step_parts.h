@@ -7,7 +7,7 @@
 #include "engine/cuda/decode_shapes.h"
 #include "engine/cuda/step_inputs.h"
 #include "engine/options.h"
-#include "engine/step_data.h"
+#include "engine/steps/step_data.h"
 
 namespace gauntlet::engine::cuda {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "model/mxfp4.h"
 #include "model/random_rows.h"
 

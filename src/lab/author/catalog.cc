@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/author/needs.h"
 #include "lab/author/suites.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::lab::inline author {
 

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <thread>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::lab::inline author {
 namespace {

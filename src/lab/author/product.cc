@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::lab::inline author {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::lab::inline author {
 namespace {

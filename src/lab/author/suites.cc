@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace gauntlet::embedded {
 std::string_view suites();

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/files.h"
-#include "core/json_fields.h"
+#include "core/os/files.h"
+#include "core/text/json_fields.h"
 #include "lab/ceilings/ceiling_backends.h"
 #include "stats/median.h"
 

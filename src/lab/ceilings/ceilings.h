@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "lab/author/knobs.h"
 #include "lab/author/pair.h"
 

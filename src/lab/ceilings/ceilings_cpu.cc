@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/ceilings/ceiling_backends.h"
 #include "lab/ceilings/ceilings_cpu_kernels.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/check.h"
 #include "core/cuda/cublas.h"
-#include "core/dynamic_library.h"
+#include "core/os/dynamic_library.h"
 #include "lab/ceilings/ceilings_cuda.h"
 
 namespace gauntlet::lab::inline ceilings {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/system_files.h"
+#include "core/os/system_files.h"
 #include "lab/doctor/checks.h"
 
 namespace gauntlet::lab::doctor {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/cuda/device.h"
-#include "core/nvml.h"
-#include "core/system_files.h"
+#include "core/machine/nvml.h"
+#include "core/os/system_files.h"
 
 namespace gauntlet::lab::doctor {
 

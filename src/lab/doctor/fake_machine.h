@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/check.h"
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "lab/doctor/doctor.h"
 
 namespace gauntlet::lab::doctor {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/system_files.h"
+#include "core/os/system_files.h"
 #include "lab/doctor/checks.h"
 
 namespace gauntlet::lab::doctor {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "core/system_files.h"
-#include "core/text.h"
+#include "core/os/system_files.h"
+#include "core/text/text.h"
 #include "lab/doctor/checks.h"
 
 namespace gauntlet::lab::doctor {

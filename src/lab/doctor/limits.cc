@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/cgroup.h"
-#include "core/system_files.h"
-#include "core/text.h"
+#include "core/os/cgroup.h"
+#include "core/os/system_files.h"
+#include "core/text/text.h"
 #include "lab/doctor/checks.h"
 
 namespace gauntlet::lab::doctor {

@@ -1,9 +1,9 @@
 // Huge pages and swap: does an access cost a translation, or a disk?
 #include <fmt/format.h>
 
-#include "core/host_features.h"
-#include "core/system_files.h"
-#include "core/text.h"
+#include "core/machine/host_features.h"
+#include "core/os/system_files.h"
+#include "core/text/text.h"
 #include "lab/doctor/checks.h"
 
 namespace gauntlet::lab::doctor {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/system_files.h"
-#include "core/text.h"
+#include "core/os/system_files.h"
+#include "core/text/text.h"
 #include "lab/doctor/checks.h"
 
 namespace gauntlet::lab::doctor {

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "core/dynamic_library.h"
-#include "core/host.h"
+#include "core/machine/host.h"
+#include "core/os/dynamic_library.h"
 #include "lab/doctor/doctor.h"
 #include "lab/doctor/libraries.h"
 
@@ -16,7 +16,7 @@ std::optional<DiskSpace> space_of(std::filesystem::path folder) {
   while (!std::filesystem::exists(folder, error) && folder.has_relative_path()) {
     folder = folder.parent_path();
   }
-  struct statvfs status{};
+  struct statvfs status {};
   if (::statvfs(folder.c_str(), &status) != 0) return std::nullopt;
   const auto block = static_cast<std::int64_t>(status.f_frsize);
   return DiskSpace{.total_bytes = static_cast<std::int64_t>(status.f_blocks) * block,

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "core/expected.h"
-#include "core/nvml.h"
+#include "core/machine/nvml.h"
 #include "lab/author/target.h"
 #include "lab/measure/inputs.h"
-#include "lab/measure/known_threads.h"
+#include "lab/measure/watch/known_threads.h"
 
 namespace gauntlet::lab::inline measure {
 

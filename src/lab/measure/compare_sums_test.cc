@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/measure/compare_output.h"
 
 namespace gauntlet::lab::inline measure {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/measure/buffer_set.h"
 #include "lab/measure/fake_backend.h"
 
@@ -50,13 +50,13 @@ class CpuBackendTest : public testing::Test {
     return backend_->time(work, Backend::Caches::as_they_are);
   }
   /// In how many of a hundred samples a figure says that there was work.
-  int seen(double Timing::* figure, const std::function<Timing()>& sample) {
+  int seen(double Timing::*figure, const std::function<Timing()>& sample) {
     int count = 0;
     for (int i = 0; i < 100; ++i) count += sample().*figure > kWorkNs;
     return count;
   }
   /// Whether ten samples say so before a machine that is busy with others had time enough.
-  bool seen_often(double Timing::* figure, const std::function<Timing()>& sample) {
+  bool seen_often(double Timing::*figure, const std::function<Timing()>& sample) {
     const auto end = std::chrono::steady_clock::now() + 10s;
     int count = 0;
     while (count < 10 && std::chrono::steady_clock::now() < end) {
@@ -311,9 +311,9 @@ TEST_F(CpuBackendTest, reads_memory_and_says_when_a_page_is_protected) {
 std::atomic<int> handled = 0;
 
 TEST_F(CpuBackendTest, lets_no_signal_handler_run_beside_the_clock) {
-  struct sigaction counting{};
+  struct sigaction counting {};
   counting.sa_handler = [](int) { ++handled; };
-  struct sigaction before{};
+  struct sigaction before {};
   sigaction(SIGUSR1, &counting, &before);
   handled = 0;
   // To the process: any thread that does not block it would take it, one of the pool as well.

@@ -14,12 +14,12 @@
 #include "core/cuda/device.h"
 #include "core/cuda/managed.h"
 #include "core/host_array.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/measure/backend.h"
-#include "lab/measure/child_processes.h"
 #include "lab/measure/cuda_fill.h"
-#include "lab/measure/signal_block.h"
-#include "lab/measure/unknown_work.h"
+#include "lab/measure/watch/child_processes.h"
+#include "lab/measure/watch/signal_block.h"
+#include "lab/measure/watch/unknown_work.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {

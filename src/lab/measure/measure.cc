@@ -10,14 +10,14 @@
 #include <numeric>
 
 #include "core/check.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/measure/buffer_set.h"
 #include "lab/measure/check_schedule.h"
 #include "lab/measure/observations.h"
-#include "lab/measure/outside_work.h"
-#include "lab/measure/shared_state.h"
 #include "lab/measure/turns.h"
 #include "lab/measure/verify.h"
+#include "lab/measure/watch/outside_work.h"
+#include "lab/measure/watch/shared_state.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {

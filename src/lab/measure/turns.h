@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/expected.h"
-#include "core/nvml.h"
+#include "core/machine/nvml.h"
 #include "core/random.h"
 #include "lab/records/result.h"
 #include "stats/blocks.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/threads.h"
+#include "core/os/threads.h"
 
 namespace gauntlet::lab::inline measure {
 namespace {

@@ -17,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "lab/profile/profiler_backends.h"
 
 namespace gauntlet::lab::inline profile {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
-#include "core/json_fields.h"
+#include "core/os/files.h"
+#include "core/text/json_fields.h"
 #include "lab/records/expectations_json.h"
 
 namespace gauntlet::lab::inline records {

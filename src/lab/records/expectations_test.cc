@@ -6,8 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
 #include "lab/records/fake_results.h"
 
 namespace gauntlet::lab::inline records {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
-#include "core/text.h"
+#include "core/os/files.h"
+#include "core/text/text.h"
 #include "lab/report/html.h"
 #include "lab/report/markdown.h"
 
@@ -92,7 +92,8 @@ Expected<void> RunFolder::save(const RunRecord& record) const {
 }
 
 Expected<void> RunFolder::save_reports(const RunRecord& record) const {
-  if (auto ok = atomic_write_file(path_ + "/report.md", report::render_markdown(record)); !ok) return ok;
+  if (auto ok = atomic_write_file(path_ + "/report.md", report::render_markdown(record)); !ok)
+    return ok;
   return atomic_write_file(path_ + "/report.html", report::render_html(record));
 }
 

@@ -12,8 +12,8 @@
 #include <regex>
 #include <thread>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
 
 namespace gauntlet::lab::inline records {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/json_fields.h"
+#include "core/text/json_fields.h"
 #include "lab/records/conditions_json.h"
 #include "lab/records/result.h"
 #include "lab/records/result_v1.h"

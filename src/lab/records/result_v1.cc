@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/json_fields.h"
+#include "core/text/json_fields.h"
 #include "stats/interval_json.h"
 
 namespace gauntlet::lab::inline records {

@@ -3,7 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "core/json_fields.h"
+#include "core/text/json_fields.h"
 
 namespace gauntlet::lab::inline records {
 namespace {

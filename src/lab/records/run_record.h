@@ -8,7 +8,7 @@
 
 #include "core/build_info.h"
 #include "core/expected.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "lab/ceilings/ceilings.h"
 #include "lab/records/result.h"
 

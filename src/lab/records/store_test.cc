@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "lab/records/fake_results.h"
 
 namespace gauntlet::lab::inline records {

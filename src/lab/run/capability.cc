@@ -7,8 +7,8 @@
 
 #include "core/check.h"
 #include "core/cuda/cublas.h"
-#include "core/gpu_driver.h"
-#include "core/host_features.h"
+#include "core/machine/gpu_driver.h"
+#include "core/machine/host_features.h"
 #include "core/ranks/mpi_group.h"
 #include "core/ranks/start.h"
 #include "lab/author/needs.h"

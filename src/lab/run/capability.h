@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/expected.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "lab/author/target.h"
 #include "lab/records/result.h"
 

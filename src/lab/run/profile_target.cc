@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "lab/measure/buffer_set.h"
 #include "lab/measure/verify.h"
 

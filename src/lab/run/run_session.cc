@@ -6,7 +6,7 @@
 #include <ctime>
 #include <set>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/records/store.h"
 
 namespace gauntlet::lab::inline run {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/process.h"
+#include "core/os/process.h"
 #include "core/ranks/start.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "lab/run/capability.h"
 #include "lab/run/judge.h"
 #include "lab/run/worker.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "lab/author/catalog.h"
 #include "lab/ceilings/ceilings.h"
 #include "lab/measure/measure.h"

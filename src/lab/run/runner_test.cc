@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
 #include "lab/run/fake_evidence.h"
 #include "lab/run/worker.h"
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <random>
 
-#include "core/files.h"
-#include "core/process.h"
+#include "core/os/files.h"
+#include "core/os/process.h"
 #include "core/ranks/start.h"
 #include "core/ranks/thread_group.h"
 #include "lab/ceilings/ceilings.h"

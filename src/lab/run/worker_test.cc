@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
-#include "core/process.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
+#include "core/os/process.h"
 #include "lab/measure/fake_backend.h"
 
 namespace gauntlet::lab::inline run {

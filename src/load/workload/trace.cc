@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace gauntlet::load::inline workload {
 namespace {

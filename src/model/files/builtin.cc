@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "model/files/model_files.h"
 
 // Defined where the files are linked in (cmake/Embed.cmake), null elsewhere.

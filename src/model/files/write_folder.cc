@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "model/files/folder_texts.h"
 #include "model/files/model_writer.h"
 #include "model/mxfp4.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "core/random.h"
 #include "model/harmony/harmony_parser.h"
 

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "model/files/json_scanner.h"
 #include "model/harmony/harmony.h"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "core/random.h"
 #include "model/tokens/tokenizer_builder.h"
 

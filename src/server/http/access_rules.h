@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/http/http.h"
-#include "server/http/request_head.h"
+#include "server/http/wire/request_head.h"
 
 namespace gauntlet::server::inline http {
 

@@ -12,9 +12,9 @@
 #include "server/http/on_worker.h"
 #include "server/http/presence.h"
 #include "server/http/request_log.h"
-#include "server/http/request_reader.h"
-#include "server/http/response_head.h"
 #include "server/http/transport.h"
+#include "server/http/wire/request_reader.h"
+#include "server/http/wire/response_head.h"
 
 namespace gauntlet::server::inline http {
 namespace {

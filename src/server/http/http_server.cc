@@ -21,10 +21,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/os/threads.h"
 #include "server/http/connection.h"
-#include "server/http/response_head.h"
 #include "server/http/transport.h"
+#include "server/http/wire/response_head.h"
 
 namespace gauntlet::server::inline http {
 namespace {

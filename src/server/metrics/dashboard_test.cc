@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/prometheus_parser.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/nvml.h"
+#include "core/machine/nvml.h"
 
 namespace gauntlet::server::inline metrics {
 

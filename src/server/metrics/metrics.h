@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/service.h"
+#include "engine/serving/service.h"
 #include "server/metrics/account_counters.h"
 #include "server/metrics/gpu_sampler.h"
 #include "server/metrics/histogram.h"

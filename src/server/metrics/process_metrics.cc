@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/files.h"
-#include "core/text.h"
+#include "core/os/files.h"
+#include "core/text/text.h"
 #include "server/metrics/metrics.h"
 
 namespace gauntlet::server::inline metrics {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/build_info.h"
-#include "server/http/request_head.h"
+#include "server/http/wire/request_head.h"
 #include "server/page.h"
 
 namespace gauntlet::server::inline openai {

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "core/random.h"
-#include "engine/service.h"
+#include "engine/serving/service.h"
 #include "model/config.h"
 #include "model/harmony/harmony.h"
 #include "server/http/http.h"
 #include "server/metrics/metrics.h"
 #include "server/openai/api_keys.h"
 #include "server/openai/chat_request.h"
-#include "server/openai/generation_reply.h"
+#include "server/openai/generate/generation_reply.h"
 #include "server/openai/response_store.h"
 
 namespace gauntlet::server::inline openai {

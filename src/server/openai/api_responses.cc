@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "server/http/request_head.h"
+#include "server/http/wire/request_head.h"
 #include "server/openai/api.h"
 #include "server/openai/responses_request.h"
 #include "server/openai/responses_writer.h"

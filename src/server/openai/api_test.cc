@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/fake_executor.h"
+#include "engine/steps/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
-#include "server/openai/answered.h"
+#include "server/openai/generate/answered.h"
 
 namespace gauntlet::server::inline openai {
 namespace {

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "server/openai/choice_decoder.h"
-#include "server/openai/generation_params.h"
+#include "server/openai/generate/choice_decoder.h"
+#include "server/openai/generate/generation_params.h"
 #include "server/structured/constraint.h"
 
 namespace gauntlet::server::inline openai {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace gauntlet::server::inline openai {
 namespace {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
-#include "engine/fake_executor.h"
+#include "engine/steps/fake_executor.h"
 #include "engine/tiny_tokenizer.h"
-#include "server/openai/answered.h"
 #include "server/openai/api.h"
+#include "server/openai/generate/answered.h"
 
 namespace gauntlet::server::inline openai {
 namespace {
@@ -151,10 +151,10 @@ TEST_F(ResponsesTest, says_that_the_tokens_ran_out) {
 
 TEST_F(ResponsesTest, a_conversation_goes_on_from_what_is_kept_as_from_what_is_sent_back) {
   const Json first = respond(kCall, R"("input": "hi", "instructions": "Be brief.")").json();
-  const std::string output = Json{{"type", "function_call_output"},
-                                  {"call_id", first["output"][0]["call_id"]},
-                                  {"output", "42"}}
-                                 .dump();
+  const std::string output = Json{
+      {"type", "function_call_output"},
+      {"call_id", first["output"][0]["call_id"]},
+      {"output", "42"}}.dump();
   const auto kept = input_tokens(R"("input": [)" + output + R"(], "previous_response_id": )" +
                                  first["id"].dump());
   const auto sent = input_tokens(R"("input": [{"role": "user", "content": "hi"}, )" +
@@ -170,9 +170,10 @@ TEST_F(ResponsesTest, a_conversation_goes_on_from_what_is_kept_as_from_what_is_s
 TEST_F(ResponsesTest, reasoning_is_sent_back_until_the_answer_it_led_to) {
   const Json output = respond(std::string(kThought) + kCall, R"("input": "hi")").json()["output"];
   ASSERT_EQ(output.size(), 2u);
-  const std::string answer =
-      Json{{"type", "function_call_output"}, {"call_id", output[1]["call_id"]}, {"output", "42"}}
-          .dump();
+  const std::string answer = Json{
+      {"type", "function_call_output"},
+      {"call_id", output[1]["call_id"]},
+      {"output", "42"}}.dump();
   const std::string asked = R"("input": [{"role": "user", "content": "hi"}, )";
   const auto with =
       input_tokens(asked + output[0].dump() + "," + output[1].dump() + "," + answer + "]");
@@ -184,9 +185,10 @@ TEST_F(ResponsesTest, reasoning_comes_back_from_clients_that_may_not_read_it) {
   const Json output = respond(std::string(kThought) + kCall,
                               R"("input": "hi", "include": ["reasoning.encrypted_content"])")
                           .json()["output"];
-  const std::string answer =
-      Json{{"type", "function_call_output"}, {"call_id", output[1]["call_id"]}, {"output", "42"}}
-          .dump();
+  const std::string answer = Json{
+      {"type", "function_call_output"},
+      {"call_id", output[1]["call_id"]},
+      {"output", "42"}}.dump();
   const auto with = [&](const Json& reasoning) {
     return input_tokens(R"("input": [{"role": "user", "content": "hi"}, )" + reasoning.dump() +
                         "," + output[1].dump() + "," + answer + "]");

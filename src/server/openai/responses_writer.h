@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "server/openai/answer_writer.h"
+#include "server/openai/generate/answer_writer.h"
 #include "server/openai/responses_request.h"
 
 namespace gauntlet::server::inline openai {

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "core/build_info.h"
-#include "core/machine.h"
+#include "core/machine/machine.h"
 #include "lab/ceilings/ceilings.h"
 #include "lab/doctor/doctor.h"
+#include "study/bench/sizes.h"
 #include "study/journal.h"
 #include "study/ladder.h"
 #include "study/results/study_results.h"
-#include "study/sizes.h"
 
 namespace gauntlet::study::inline results {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "study/cells.h"
+#include "study/fidelity/rules.h"
 #include "study/results/assemble_parts.h"
 #include "study/results/estimates.h"
-#include "study/rules.h"
 
 namespace gauntlet::study::inline results {
 namespace {

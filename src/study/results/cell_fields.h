@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "study/duel.h"
-#include "study/energy_use.h"
-#include "study/layer_check.h"
-#include "study/measurements.h"
+#include "study/bench/duel.h"
+#include "study/bench/energy_use.h"
+#include "study/bench/measurements.h"
+#include "study/fidelity/layer_check.h"
+#include "study/fidelity/router.h"
 #include "study/results/json_form.h"
-#include "study/router.h"
 #include "study/serving.h"
 #include "study/time_split.h"
 

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/fake_tree.h"
-#include "study/duel.h"
+#include "core/os/fake_tree.h"
+#include "study/bench/duel.h"
 #include "study/results/sample_study.h"
 #include "study/serving.h"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "study/results/assemble.h"
 #include "study/results/sample_study.h"
 #include "study/study.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "stats/blocks.h"
-#include "study/duel.h"
+#include "study/bench/duel.h"
 #include "study/results/gain.h"
 #include "study/serving.h"
 

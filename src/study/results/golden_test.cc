@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "core/fake_tree.h"
-#include "core/files.h"
+#include "core/os/fake_tree.h"
+#include "core/os/files.h"
 #include "study/results/assemble.h"
 #include "study/results/sample_study.h"
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "study/energy_use.h"
+#include "study/bench/energy_use.h"
+#include "study/fidelity/rules.h"
 #include "study/ladder.h"
 #include "study/results/gain.h"
 #include "study/results/measured.h"
-#include "study/rules.h"
 #include "study/serving.h"
 
 namespace gauntlet::study::inline results {

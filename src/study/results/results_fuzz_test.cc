@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/files.h"
+#include "core/os/files.h"
 #include "core/random.h"
 #include "study/results/compare.h"
 #include "study/results/findings.h"
-#include "study/results/markdown.h"
 #include "study/results/study_results.h"
+#include "study/results/text/markdown.h"
 
 namespace gauntlet::study {
 namespace {

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/fake_tree.h"
+#include "core/os/fake_tree.h"
 #include "lab/report/format.h"
 #include "study/results/assemble.h"
-#include "study/results/html.h"
-#include "study/results/markdown.h"
 #include "study/results/sample_study.h"
+#include "study/results/text/html.h"
+#include "study/results/text/markdown.h"
 #include "study/study.h"
 
 namespace gauntlet::study {

@@ -9,12 +9,12 @@
 #include "core/expected.h"
 #include "lab/doctor/doctor.h"
 #include "lab/records/run_record.h"
+#include "study/bench/sizes.h"
+#include "study/fidelity/router.h"
+#include "study/fidelity/rules.h"
 #include "study/results/layer_result.h"
 #include "study/results/measured.h"
 #include "study/results/sweeps.h"
-#include "study/router.h"
-#include "study/rules.h"
-#include "study/sizes.h"
 #include "study/time_split.h"
 
 namespace gauntlet::study::inline results {

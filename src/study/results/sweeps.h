@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "stats/interval.h"
+#include "study/bench/measurements.h"
 #include "study/ladder.h"
-#include "study/measurements.h"
 #include "study/results/measured.h"
 #include "study/serving.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "study/cells.h"
-#include "study/layer_check.h"
+#include "study/fidelity/layer_check.h"
 #include "study/results/assemble_parts.h"
 
 namespace gauntlet::study::inline results {

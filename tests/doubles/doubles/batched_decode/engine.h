@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "engine/executor.h"
+#include "engine/steps/executor.h"
 #include "model/weights.h"
 #include "tests/doubles/doubles/batched_decode/pair.h"
 

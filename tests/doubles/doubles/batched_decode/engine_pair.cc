@@ -1,6 +1,6 @@
 #include "core/check.h"
-#include "engine/cpu_executor.h"
-#include "engine/service.h"
+#include "engine/serving/service.h"
+#include "engine/steps/cpu_executor.h"
 #include "lab/author/pair.h"
 #include "tests/doubles/doubles/batched_decode/engine.h"
 #include "tests/doubles/doubles/batched_decode/pair.h"

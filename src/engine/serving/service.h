@@ -1,0 +1,164 @@
+// Many requests at once over one executor: any thread submits and cancels, one engine thread steps,
+// and each request's tokens come to its own callback. What a request gets depends on its own
+// prompt, parameters and seed, never on its batch mates, and its fault ends it alone.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/serving/scheduler.h"
+#include "engine/serving/service_request.h"
+#include "engine/steps/executor.h"
+
+namespace gauntlet::engine::inline serving {
+
+struct ServiceConfig {
+  SchedulerConfig scheduler;
+  /// Of all accounts together: each may fill its part of the queue. 0: anyone may fill all of it.
+  double shares = 0;
+  std::function<double()> now_s;  // none: the steady clock
+};
+
+struct ServiceStats {
+  std::int64_t num_running = 0;
+  std::int64_t num_waiting = 0;
+  double kv_usage = 0;
+  SchedulerStats scheduler;
+  std::int64_t steps = 0;
+  std::int64_t prompt_tokens = 0;  // computed or reused, of prompts that are through
+  std::int64_t output_tokens = 0;
+  std::int64_t last_step_tokens = 0;
+};
+
+class Service {
+ public:
+  /// The executor outlives the service, which has it to itself.
+  Service(Executor& executor, const ServiceConfig& config);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// From any thread. The error's kind is wrong_use when the request can never be served,
+  /// environment when the queue is full now, and check_failed after fail().
+  Expected<RequestId> submit(ServiceRequest request, RequestEvents events);
+  /// From any thread; all choices end, and their pages go back, before the next step. A request
+  /// that ended already is left alone.
+  void cancel(RequestId id);
+  ServiceStats stats() const;
+  /// Tokens that each expert got so far, [layers, experts]; empty where the executor does not count
+  /// them. From any thread.
+  std::vector<std::int64_t> expert_tokens() const;
+  std::int64_t num_experts() const { return executor_.config().num_experts; }
+  /// The tokens that end an output unless a request ignores them.
+  std::vector<std::int32_t> end_ids() const;
+  /// Positions that one request can have at most, prompt and output together. From any thread.
+  std::int64_t capacity() const;
+  /// Choices that this caller can have waiting at most, of all its requests together. From any
+  /// thread.
+  std::int64_t max_queue(const Caller& caller) const;
+  /// As ServiceConfig has them, from now on. From any thread.
+  void set_shares(double shares) { shares_.store(shares); }
+
+  /// From the engine thread alone: one step ends, and where the executor can, the next is under way
+  /// by then. False when there was nothing to do. Throws when the executor fails whatever it is
+  /// given: then nothing is left but fail().
+  bool step();
+  /// From the engine thread, and its last call: every request ends, and no other is taken.
+  void fail(const std::string& why);
+  /// Sleeps until something was submitted or cancelled, wake() was called, or the time is over.
+  void wait(double seconds);
+  /// From any thread.
+  void wake();
+  /// Between steps, from the engine thread.
+  std::string check_integrity() const { return scheduler_.check_integrity(); }
+
+ private:
+  struct Choice {
+    RequestId group = 0;  // the id of its request: that of its first choice
+    int index = 0;
+    std::shared_ptr<const ServiceRequest> request;
+    std::shared_ptr<const RequestEvents> events;
+    SamplingParams sampling;
+    std::vector<PromptToken> prompt = {};  // as far as it is scored, until that was told
+    bool prompt_is_done = false;
+    std::optional<SeenTokens> seen;  // where something is adjusted
+    std::int64_t limit = 0;
+    std::int64_t made = 0;
+    double submitted_s = 0;
+    std::optional<double> started_s = {};
+    std::optional<double> first_token_s = {};
+  };
+  struct Outcome {
+    ItemResult result;
+    std::string error;  // empty: there is a result
+  };
+  struct Flight {
+    StepPlan plan;
+    Ticket ticket = 0;  // 0: not under way
+    std::string fault;  // why it is not, or what became of it
+  };
+
+  std::vector<std::uint32_t> allowed(RequestId id) const;
+  static bool runs_ahead(const Choice& choice);
+  void take_inbox();
+  /// Plans a step and submits it; false when there is nothing to compute, or it cannot be
+  /// submitted.
+  bool start_step();
+  /// The results of the oldest step under way, or of its requests one by one where it failed.
+  std::vector<Outcome> finish_step(Flight& flight);
+  bool may_run_ahead() const;
+  void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
+  static void tell_prefill(const Choice& choice, std::int64_t done);
+  BatchItem item_for(const Work& work) const;
+  std::vector<BatchItem> items_for(const std::vector<Work>& work) const;
+  std::vector<Outcome> run_apart(const std::vector<Work>& work);
+  std::vector<Outcome> run_halves(const std::vector<Work>& work, const std::string& fault);
+  void check_executor();
+  /// Whether this work computes log-probabilities of the prompt's tokens.
+  bool scores_prompt(const Work& work) const;
+  void score_prompt(const Work& work, BatchItem& item) const;
+  void note_prompt(const Work& work, const ItemResult& result);
+  /// The prompt is computed, and its scores are told where asked for. False when that ended the
+  /// choice.
+  bool tell_prompt(RequestId id);
+  void deliver(RequestId id, ItemResult result);
+  TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
+  std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
+                                     Verdict verdict) const;
+  void end(RequestId id, FinishReason reason, std::string error = "");
+  FinishEvent last_event(const Choice& choice, FinishReason reason, std::string error) const;
+  void publish(std::int64_t step_tokens);
+
+  Executor& executor_;
+  const std::function<double()> now_s_;
+  const SchedulerConfig scheduler_config_;
+  std::atomic<double> shares_;
+  Scheduler scheduler_;
+  // Of the engine thread:
+  std::map<RequestId, Choice> choices_;
+  std::deque<Flight> flights_;  // the oldest first
+  bool wants_rest_ = false;     // the next step is planned when none is under way
+  ServiceStats live_;
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::map<RequestId, Choice> arrivals_;
+  std::vector<RequestId> cancels_;
+  bool woken_ = false;
+  std::optional<std::string> failure_;
+  RequestId next_id_ = 1;
+  std::int64_t num_queued_ = 0;                             // in the scheduler, as far as known
+  std::map<std::int32_t, std::int64_t> queued_by_account_;  // likewise, and of those that arrived
+  ServiceStats stats_;
+  std::vector<std::int64_t> expert_tokens_;
+};
+
+}  // namespace gauntlet::engine::inline serving

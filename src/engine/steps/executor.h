@@ -1,0 +1,82 @@
+// One step of the model over a batch: any mix of prefill chunks and decode tokens, each of a
+// sequence whose pages the KV pool has. Nothing above knows the backend.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/kv/kv_pool.h"
+#include "engine/steps/runner.h"
+
+namespace gauntlet::engine::inline steps {
+
+/// A token before an item's last whose logits are wanted, too: one that a guess follows.
+struct RowWish {
+  std::int64_t token = 0;  // index into the item's tokens
+  Want want = Want::token;
+  SamplingParams sampling;             // of the token after it
+  std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
+};
+
+struct BatchItem {
+  SequenceId sequence = 0;
+  /// Behind what the sequence holds and what steps under way add to it; reserved, not committed.
+  /// One may be late_token().
+  std::vector<std::int32_t> tokens;
+  Want want = Want::token;  // of the last token
+  SamplingParams sampling;
+  std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
+  std::vector<std::int32_t> targets;   // empty, or one per token: its log-probability is returned
+  std::vector<RowWish> rows;           // of tokens before the last, in their order
+  std::int64_t num_drafts = 0;   // of the last tokens, guesses: collect() commits none of them
+  std::optional<ItemRole> role;  // none: a single token decodes
+};
+
+/// The token that item `item` of the step submitted before samples.
+constexpr std::int32_t late_token(std::size_t item) {
+  return late_row(static_cast<std::int64_t>(item));
+}
+
+struct ItemResult {
+  std::int32_t token = -1;
+  float log_probability = 0;             // of that token, before temperature; where wanted
+  std::vector<float> logits;             // [vocab] where wanted
+  std::vector<double> target_log_probs;  // one per target
+  std::vector<RowResult> rows;           // one per wish
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  virtual const model::ModelConfig& config() const = 0;
+  virtual const Plan& plan() const = 0;
+  virtual KvPool& kv() = 0;
+  /// Tokens one submit may carry.
+  virtual std::int64_t max_batch_tokens() const = 0;
+
+  /// Steps that may have been submitted and not collected.
+  virtual int most_in_flight() const { return 1; }
+
+  /// Takes a step; its items' pages must be reserved. collect() returns one result per item, in
+  /// order, and commits the positions but for those of drafts: the caller commits what it accepts.
+  /// Steps are collected in the order they were submitted.
+  virtual Ticket submit(std::vector<BatchItem> items) = 0;
+  virtual std::vector<ItemResult> collect(Ticket ticket) = 0;
+  /// In place of collect(): the step ends, and nothing of it is committed. Where one step at a time
+  /// can be under way, none has to be abandoned.
+  virtual void abandon(Ticket ticket) { static_cast<void>(ticket); }
+
+  /// Steps submitted from now on are watched; null: no more.
+  virtual void watch(LayerProbe* probe) = 0;
+
+  virtual StepTraffic last_traffic() const = 0;
+  /// Tokens that each expert got since the executor was made, [layers, experts]. Between steps.
+  /// Empty where they are not counted.
+  virtual std::span<const std::int64_t> expert_tokens() const { return {}; }
+  virtual std::int64_t weight_bytes() const = 0;
+};
+
+}  // namespace gauntlet::engine::inline steps

@@ -1,0 +1,147 @@
+// A runner under a test's control, with as many steps in flight as asked for: the next token is a
+// function of those before it, as the pages hold them.
+#pragma once
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "engine/steps/runner.h"
+
+namespace gauntlet::engine::inline steps {
+
+class FakeRunner final : public Runner {
+ public:
+  using History = std::vector<std::int32_t>;
+
+  FakeRunner(model::ModelConfig config, StepLimits limits, int most_in_flight)
+      : config_(std::move(config)), limits_(limits), most_in_flight_(most_in_flight) {
+    limits_.vocab = config_.vocab;
+  }
+
+  // What a test sets.
+  std::function<std::int32_t(const History&)> next = [](const History& history) {
+    return history.back() + 1;
+  };
+  /// Throws where a test wants a step to fail, once it is finished.
+  std::function<void(const StepData&)> before_finish = [](const StepData&) {};
+
+  // What a test reads.
+  std::vector<StepData> steps;
+  int most_seen_in_flight = 0;
+
+  const model::ModelConfig& config() const override { return config_; }
+  const Plan& plan() const override { return plan_; }
+  StepLimits limits() const override { return limits_; }
+  int most_in_flight() const override { return most_in_flight_; }
+  void watch(LayerProbe*) override {}
+  StepTraffic last_traffic() const override { return {}; }
+  std::int64_t weight_bytes() const override { return 0; }
+
+  /// Computed at once, as a device would by the time it is asked.
+  Ticket start(StepData step) override {
+    check(std::ssize(in_flight_) < most_in_flight_, "too many steps are in flight");
+    check_step(step, limits_);
+    for (const PageCopy& copy : step.copies) move(copy);
+    Flight flight{.ticket = ++started_};
+    for (std::size_t i = 0; i < step.items.size(); ++i) compute(step, i, flight.results);
+    last_ = flight.results;
+    flight.step = step;
+    steps.push_back(std::move(step));
+    in_flight_.push_back(std::move(flight));
+    most_seen_in_flight = std::max(most_seen_in_flight, static_cast<int>(in_flight_.size()));
+    return started_;
+  }
+
+  std::vector<RowResult> finish(Ticket ticket) override {
+    check(!in_flight_.empty() && in_flight_.front().ticket == ticket, "steps finish in order");
+    const Flight flight = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    before_finish(flight.step);
+    return flight.results;
+  }
+
+ private:
+  struct Flight {
+    Ticket ticket = 0;
+    StepData step;
+    std::vector<RowResult> results;
+  };
+
+  void compute(StepData& step, std::size_t index, std::vector<RowResult>& results) {
+    const StepData::Item& item = step.items[index];
+    for (std::int32_t t = item.first_token; t < item.first_token + item.num_tokens; ++t) {
+      StepToken& token = step.tokens[static_cast<std::size_t>(t)];
+      if (is_late(token.id))
+        token.id = last_.at(static_cast<std::size_t>(row_of_late(token.id))).token;
+      if (token.slot >= 0) write(step, index, token);
+    }
+    for (const StepRow& row : step.rows) {
+      if (row.token < item.first_token || row.token >= item.first_token + item.num_tokens) continue;
+      const auto position = step.tokens[static_cast<std::size_t>(row.token)].position;
+      const History history = read(step, index, position);
+      RowResult result;
+      if (row.want != Want::nothing) result.token = choose(step, row, history);
+      if (row.target >= 0) result.target_log_probability = next(history) == row.target ? 0 : -1;
+      results.push_back(result);
+    }
+  }
+
+  /// The likeliest token, or the first that a mask lets pass.
+  std::int32_t choose(const StepData& step, const StepRow& row, const History& history) const {
+    const std::int32_t likely = next(history) % static_cast<std::int32_t>(config_.vocab);
+    if (row.mask < 0) return likely;
+    const auto& mask = step.masks[static_cast<std::size_t>(row.mask)];
+    const auto allows = [&](std::int32_t id) { return (mask[id / 32] >> (id % 32) & 1) != 0; };
+    if (allows(likely)) return likely;
+    for (std::int32_t id = 0; id < config_.vocab; ++id) {
+      if (allows(id)) return id;
+    }
+    return kNoChoice;
+  }
+
+  void write(const StepData& step, std::size_t item, const StepToken& token) {
+    for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+      const std::int32_t page = step.table(item, group)[token.slot / limits_.page_tokens];
+      check(page != kNoPage, "a token has no page");
+      cells_[{group, page, token.slot % limits_.page_tokens}] = token.id;
+    }
+  }
+
+  History read(const StepData& step, std::size_t item, std::int32_t last) const {
+    History history;
+    for (std::int32_t at = 0; at <= last; ++at) {
+      const std::int32_t page = step.table(item, KvGroup::full)[at / limits_.page_tokens];
+      history.push_back(cells_.at({KvGroup::full, page, at % limits_.page_tokens}));
+      const std::int32_t sliding = step.table(item, KvGroup::sliding)[at / limits_.page_tokens];
+      if (at <= last - config_.sliding_window) continue;
+      check(cells_.at({KvGroup::sliding, sliding, at % limits_.page_tokens}) == history.back(),
+            "a sliding page holds another token");
+    }
+    return history;
+  }
+
+  void move(const PageCopy& copy) {
+    for (std::int64_t slot = 0; slot < limits_.page_tokens; ++slot) {
+      const auto from = cells_.find({copy.group, copy.from, slot});
+      if (from != cells_.end()) cells_[{copy.group, copy.to, slot}] = from->second;
+    }
+  }
+
+  model::ModelConfig config_;
+  StepLimits limits_;
+  const int most_in_flight_;
+  Plan plan_;
+  std::deque<Flight> in_flight_;
+  std::vector<RowResult> last_;  // of the step started last
+  std::map<std::tuple<KvGroup, std::int32_t, std::int64_t>, std::int32_t> cells_;  // page, slot
+  Ticket started_ = 0;
+};
+
+}  // namespace gauntlet::engine::inline steps

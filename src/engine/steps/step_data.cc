@@ -1,0 +1,72 @@
+#include "engine/steps/step_data.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace gauntlet::engine::inline steps {
+namespace {
+
+void check_tokens(const StepData& step, const StepData::Item& item, const StepLimits& limits) {
+  for (std::int32_t i = 0; i < item.num_tokens; ++i) {
+    const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token + i)];
+    check(token.id < limits.vocab, "a token id is outside the vocabulary");
+    check(token.position >= 0 && token.slot < step.table_stride * limits.page_tokens,
+          "a token has no page to go to");
+  }
+}
+
+void check_rows(const StepData& step, const StepLimits& limits) {
+  std::int32_t last = -1;
+  for (const StepRow& row : step.rows) {
+    check(row.token >= last && row.token < step.num_tokens(), "rows follow the order of tokens");
+    last = row.token;
+    check(row.target < limits.vocab, "a target is outside the vocabulary");
+    if (row.mask < 0) continue;
+    check(row.mask < std::ssize(step.masks), "a row names a mask that the step does not have");
+    check(std::ssize(step.masks[static_cast<std::size_t>(row.mask)]) * 32 >= limits.vocab,
+          "a mask has a bit for every token");
+  }
+}
+
+}  // namespace
+
+std::span<const std::int32_t> StepData::table(std::size_t item, KvGroup group) const {
+  const auto stride = static_cast<std::size_t>(table_stride);
+  return std::span(tables[static_cast<int>(group)]).subspan(item * stride, stride);
+}
+
+void check_step(const StepData& step, const StepLimits& limits) {
+  check(!step.items.empty() && step.num_tokens() <= limits.tokens &&
+            std::ssize(step.items) <= limits.items,
+        "a step has no items, or more tokens or sequences than its backend was made for");
+  std::int32_t next = 0;
+  for (const StepData::Item& item : step.items) {
+    check(item.num_tokens > 0 && item.first_token == next,
+          "an item's tokens follow the last one's");
+    next += item.num_tokens;
+    check_tokens(step, item, limits);
+  }
+  check(next == step.num_tokens(), "every token belongs to an item");
+  for (const auto& table : step.tables) {
+    check(std::ssize(table) == step.table_stride * std::ssize(step.items),
+          "every item has a table of pages");
+  }
+  check_rows(step, limits);
+}
+
+std::int64_t kv_bytes_seen(const StepData& step, const model::ModelConfig& config,
+                           std::int64_t position_bytes) {
+  const std::int64_t sliding_layers =
+      std::ranges::count(config.attention, model::AttentionSpan::sliding);
+  const std::int64_t full_layers = std::ssize(config.attention) - sliding_layers;
+  std::int64_t positions = 0;
+  for (const StepData::Item& item : step.items) {
+    const std::int64_t seen_by_sliding =
+        std::min<std::int64_t>(item.end(), config.sliding_window + item.num_tokens - 1);
+    positions += full_layers * item.end() + sliding_layers * seen_by_sliding;
+  }
+  return positions * position_bytes;
+}
+
+}  // namespace gauntlet::engine::inline steps

@@ -1,0 +1,94 @@
+// One step as plain data: what a backend needs to compute it, or another rank, to which it can be
+// sent. No pool, no pointers into one; positions and pages are numbers.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/kv/kv_pool.h"
+#include "engine/sampling/sampler.h"
+#include "model/config.h"
+
+namespace gauntlet::engine::inline steps {
+
+/// What is wanted of a token in this step; each includes the one before.
+enum class Want {
+  nothing,          // a chunk of a prompt that goes on
+  token,            // sample one after it
+  log_probability,  // of that token
+  logits,           // all of them after it
+};
+
+/// Decides kernels and graphs: a chunk of a prompt, or the known token of a sequence that decodes,
+/// with guesses behind it.
+enum class ItemRole { prompt, decode };
+
+struct StepToken {
+  std::int32_t id = 0;        // or late_row(...)
+  std::int32_t position = 0;  // what it is rotated by, and sees no further than
+  std::int32_t slot = 0;      // where its keys and values go: a place in its item's pages
+};
+
+/// A token that is not known when its step is started: the one that row `row` of the step started
+/// before samples.
+constexpr std::int32_t late_row(std::int64_t row) { return static_cast<std::int32_t>(-1 - row); }
+constexpr bool is_late(std::int32_t id) { return id < 0; }
+constexpr std::int64_t row_of_late(std::int32_t id) { return -1 - std::int64_t{id}; }
+
+/// A token whose logits are wanted.
+struct StepRow {
+  std::int32_t token = 0;    // index into the step's tokens
+  std::int32_t target = -1;  // an id whose log-probability is wanted; -1: none
+  std::int32_t mask = -1;    // index into the step's masks; -1: every id is allowed
+  Want want = Want::nothing;
+  SamplingParams sampling;  // its step is this row's own
+
+  bool is_greedy() const { return sampling.temperature == 0 && mask < 0; }
+};
+
+struct StepData {
+  struct Item {
+    std::int32_t first_token = 0;
+    std::int32_t num_tokens = 0;
+    std::int32_t context = 0;  // positions that were there before
+    ItemRole role = ItemRole::prompt;
+
+    std::int32_t end() const { return context + num_tokens; }
+  };
+
+  std::vector<StepToken> tokens;
+  std::vector<Item> items;                         // their tokens follow each other
+  std::int64_t table_stride = 0;                   // pages of the longest item
+  std::vector<std::int32_t> tables[kNumKvGroups];  // [items, table_stride]; kNoPage behind the last
+  std::vector<StepRow> rows;                       // in the order of tokens
+  std::vector<std::vector<std::uint32_t>> masks;   // a bit per id
+  std::vector<PageCopy> copies;                    // to be made before anything is written
+
+  std::int64_t num_tokens() const { return std::ssize(tokens); }
+  std::span<const std::int32_t> table(std::size_t item, KvGroup group) const;
+};
+
+/// What came of one row.
+struct RowResult {
+  std::int32_t token = -1;
+  float log_probability = 0;  // of that token, before temperature; where wanted
+  double target_log_probability = 0;
+  std::vector<float> logits;  // [vocab] where wanted
+};
+
+/// Limits that a backend was made for.
+struct StepLimits {
+  std::int64_t tokens = 0;
+  std::int64_t items = 0;
+  std::int64_t vocab = 0;
+  std::int64_t page_tokens = 0;
+};
+
+/// Throws, saying what is wrong, where no backend within these limits can compute this.
+void check_step(const StepData& step, const StepLimits& limits);
+
+/// Bytes of keys and values that the step's tokens see, over all layers.
+std::int64_t kv_bytes_seen(const StepData& step, const model::ModelConfig& config,
+                           std::int64_t position_bytes);
+
+}  // namespace gauntlet::engine::inline steps
