@@ -46,8 +46,13 @@ std::map<std::string, Folders> allowed_rooms() {
           {"server/openai", {"server/http", "server/metrics", "server/structured", "server"}}};
 }
 
-/// "server/http" of "server/http/connection.h", "server" of "server/page.h".
-std::string room_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+/// "server/http" of "server/http/connection.h" and of "server/http/wire/request_head.h", "server"
+/// of "server/page.h".
+std::string room_of(const std::string& path) {
+  const std::size_t folder_ends = path.find('/');
+  const std::size_t room_ends = path.find('/', folder_ends + 1);
+  return path.substr(0, room_ends == std::string::npos ? path.rfind('/') : room_ends);
+}
 
 bool is_source(const fs::path& path) {
   static const Folders kExtensions = {".h", ".cc", ".cu", ".cuh"};

@@ -72,13 +72,23 @@ class CudaStream {
 
 class CudaEvent {
  public:
-  CudaEvent() { cuda_check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  enum class Clock { none, runs };
+  explicit CudaEvent(Clock clock = Clock::none) {
+    cuda_check(cudaEventCreateWithFlags(
+        &event_, clock == Clock::runs ? cudaEventDefault : cudaEventDisableTiming));
+  }
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
   ~CudaEvent() { cudaEventDestroy(event_); }
 
   void record(cudaStream_t stream) const { cuda_check(cudaEventRecord(event_, stream)); }
   void wait() const { cuda_check(cudaEventSynchronize(event_)); }
+  /// Both have a clock, and have happened.
+  double us_since(const CudaEvent& earlier) const {
+    float ms = 0;
+    cuda_check(cudaEventElapsedTime(&ms, earlier.event_, event_));
+    return ms * 1e3;
+  }
 
  private:
   cudaEvent_t event_ = nullptr;

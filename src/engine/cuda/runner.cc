@@ -51,6 +51,12 @@ struct Flight {
   CudaEvent done;
 };
 
+/// When the kernels of a step began and ended.
+struct StepClock {
+  CudaEvent begin{CudaEvent::Clock::runs}, end{CudaEvent::Clock::runs};
+  Ticket ticket = 0;
+};
+
 class CudaRunner final : public Runner {
  public:
   explicit CudaRunner(RunnerParts parts)
@@ -88,6 +94,7 @@ class CudaRunner final : public Runner {
   StepTraffic last_traffic() const override;
   std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
   void watch(LayerProbe* probe) override { probe_ = probe; }
+  void time_gaps(std::vector<double>* us) override { gaps_us_ = us; }
 
   Ticket start(StepData step) override;
   std::vector<RowResult> finish(Ticket ticket) override;
@@ -125,6 +132,11 @@ class CudaRunner final : public Runner {
   void bring_results(Flight& flight, std::size_t part);
   void bring_logits(Flight& flight, std::size_t part);
   void count_experts(const Flight& flight);
+  /// One more than may be in flight, since a gap lies between two.
+  StepClock& clock_of(Ticket ticket) {
+    return clocks_[static_cast<std::size_t>(ticket) % clocks_.size()];
+  }
+  void add_gap(Ticket ticket);
 
   const int device_;
   const Plan plan_;
@@ -140,6 +152,8 @@ class CudaRunner final : public Runner {
   Forward forward_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;
+  std::vector<double>* gaps_us_ = nullptr;
+  std::array<StepClock, kInFlight + 1> clocks_;
   Ticket started_ = 0;
   Ticket finished_ = 0;
 };
@@ -186,6 +200,11 @@ void CudaRunner::start(Flight& flight, std::size_t part, int staged,
   const StepShape& shape = own.shape;
   fill_inputs(flight.step, own, inputs_.on_host(shape, staged), padding(), late_places);
   inputs_.upload(shape, staged, stream_);
+  const Ticket ticket = started_ + 1;
+  if (gaps_us_ && part == 0) {
+    clock_of(ticket).begin.record(stream_);
+    clock_of(ticket).ticket = ticket;
+  }
   // A later part puts its choices behind those of the first: a graph knows one place only.
   const bool has_graph = variants().graphs == Graphs::on && shape.max_query == 1 &&
                          own.first_row == 0 && probe_ == nullptr;
@@ -194,7 +213,15 @@ void CudaRunner::start(Flight& flight, std::size_t part, int staged,
   } else {
     compute(shape, own.first_row, stream_);
   }
+  if (gaps_us_ && part + 1 == flight.parts.size()) clock_of(ticket).end.record(stream_);
   bring_results(flight, part);
+}
+
+void CudaRunner::add_gap(Ticket ticket) {
+  const StepClock& before = clock_of(ticket - 1);
+  const StepClock& now = clock_of(ticket);
+  if (before.ticket != ticket - 1 || now.ticket != ticket) return;  // one was not timed
+  gaps_us_->push_back(now.begin.us_since(before.end));
 }
 
 void CudaRunner::bring_results(Flight& flight, std::size_t part) {
@@ -239,6 +266,7 @@ std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   finished_ = ticket;
   cuda_check(cudaSetDevice(device_));
   flight.done.wait();
+  if (gaps_us_) add_gap(ticket);
   const auto* choices = reinterpret_cast<const RowChoice*>(flight.choices.data());
   std::vector<RowResult> results(flight.step.rows.size());
   for (std::size_t r = 0; r < results.size(); ++r) {

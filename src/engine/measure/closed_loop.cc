@@ -74,6 +74,17 @@ class Streams {
   std::optional<std::string> fault_;
 };
 
+/// The gaps of an executor's steps, for as long as this lives.
+struct TimedGaps {
+  explicit TimedGaps(Executor& timed) : executor(timed) { executor.time_gaps(&us); }
+  ~TimedGaps() { executor.time_gaps(nullptr); }
+  TimedGaps(const TimedGaps&) = delete;
+  TimedGaps& operator=(const TimedGaps&) = delete;
+
+  Executor& executor;
+  std::vector<double> us;
+};
+
 }  // namespace
 
 Expected<ClosedLoop> ClosedLoop::parse(const std::string& text) {
@@ -112,6 +123,7 @@ Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConf
   SchedulerConfig config = scheduler;
   config.max_running = loop.streams;
   config.max_step_tokens = executor.max_batch_tokens();
+  TimedGaps gaps(executor);  // before the service, which ends with nothing in flight
   Service service(executor, {.scheduler = config});
   Streams streams(service, loop, executor.config().vocab);
   const std::int64_t requests = loop.streams + loop.requests;
@@ -125,7 +137,9 @@ Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConf
     ended = streams.num_ended();
     if (progress) progress(ended);
   }
-  return streams.rate();
+  ClosedLoopRate rate = streams.rate();
+  rate.gaps_us = std::move(gaps.us);
+  return rate;
 }
 
 }  // namespace gauntlet::engine::inline measure

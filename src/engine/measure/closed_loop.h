@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "engine/serving/service.h"
 
@@ -27,6 +28,7 @@ struct ClosedLoopRate {
   double seconds = 0;
   std::int64_t tokens = 0;
   double tokens_per_s = 0;
+  std::vector<double> gaps_us;  // between steps, as Executor::time_gaps() tells; of all requests
 };
 
 /// Greedy answers to distinct random prompts. `progress` gets the requests answered.

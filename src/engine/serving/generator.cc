@@ -94,7 +94,10 @@ Generator::Generator(Executor& executor, const model::Tokenizer* tokenizer)
       service_(executor,
                {.scheduler = {.max_step_tokens = executor.max_batch_tokens(), .max_running = 1}}) {}
 
-Expected<void> Generator::check_stops(const GenerationRequest& request) const {
+Expected<void> Generator::check_request(const GenerationRequest& request) const {
+  if (request.max_tokens < 1) {
+    return wrong_use(fmt::format("at least 1 token must be made, not {}", request.max_tokens));
+  }
   if (std::ranges::any_of(request.stops, &std::string::empty)) {
     return wrong_use("a stop string is empty: it would end every text before it begins");
   }
@@ -107,7 +110,7 @@ Expected<void> Generator::check_stops(const GenerationRequest& request) const {
 
 Expected<Generation> Generator::run(const GenerationRequest& request,
                                     const GenerationEvents& events) {
-  if (auto valid = check_stops(request); !valid) return valid.error();
+  if (auto valid = check_request(request); !valid) return valid.error();
   Listener listener(request, events, tokenizer_, executor_.config().eos_ids);
   const auto id = service_.submit({.prompt = request.prompt,
                                    .max_tokens = request.max_tokens,

@@ -50,7 +50,7 @@ class Generator {
   Expected<Generation> run(const GenerationRequest& request, const GenerationEvents& events = {});
 
  private:
-  Expected<void> check_stops(const GenerationRequest& request) const;
+  Expected<void> check_request(const GenerationRequest& request) const;
 
   Executor& executor_;
   const model::Tokenizer* tokenizer_;

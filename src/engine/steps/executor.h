@@ -71,6 +71,8 @@ class Executor {
 
   /// Steps submitted from now on are watched; null: no more.
   virtual void watch(LayerProbe* probe) = 0;
+  /// As the runner's.
+  virtual void time_gaps(std::vector<double>* /*us*/) {}
 
   virtual StepTraffic last_traffic() const = 0;
   /// Tokens that each expert got since the executor was made, [layers, experts]. Between steps.

@@ -22,6 +22,7 @@ class PooledExecutor final : public Executor {
   std::vector<ItemResult> collect(Ticket ticket) override;
   void abandon(Ticket ticket) override;
   void watch(LayerProbe* probe) override { runner_->watch(probe); }
+  void time_gaps(std::vector<double>* us) override { runner_->time_gaps(us); }
   StepTraffic last_traffic() const override { return runner_->last_traffic(); }
   std::span<const std::int64_t> expert_tokens() const override { return runner_->expert_tokens(); }
   std::int64_t weight_bytes() const override { return runner_->weight_bytes(); }

@@ -40,6 +40,11 @@ class Runner {
   /// Steps started from now on are watched; null: no more. Nothing is in flight.
   virtual void watch(LayerProbe* probe) = 0;
 
+  /// From now on each finished step adds for how long the device stood idle in front of it, since
+  /// the end of the step before, by the device's own clock; null: no more. Nothing is in flight.
+  /// Backends without such a clock add nothing.
+  virtual void time_gaps(std::vector<double>* /*us*/) {}
+
   /// Of the step finished last.
   virtual StepTraffic last_traffic() const = 0;
   /// Tokens that each expert got in the steps finished so far, [layers, experts]; empty where they
