@@ -17,6 +17,17 @@ double student(std::size_t degrees) {
                                   : 1.96 + 2.65 / static_cast<double>(degrees);
 }
 
+/// `share`: of the variance of one value, that of what is asked for.
+Interval around_mean(const std::vector<double>& values, double share) {
+  check(values.size() > 1, "Student's interval needs two values");
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (double value : values) squares += (value - mean) * (value - mean);
+  const double half = student(values.size() - 1) * std::sqrt(squares / (count - 1) * share);
+  return {.value = mean, .lo = mean - half, .hi = mean + half};
+}
+
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -61,13 +72,11 @@ Interval median_interval(std::vector<double> values) {
 }
 
 Interval student_interval(const std::vector<double>& values) {
-  check(values.size() > 1, "Student's interval needs two values");
-  const auto count = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  double squares = 0;
-  for (double value : values) squares += (value - mean) * (value - mean);
-  const double half = student(values.size() - 1) * std::sqrt(squares / (count - 1) / count);
-  return {.value = mean, .lo = mean - half, .hi = mean + half};
+  return around_mean(values, 1 / static_cast<double>(values.size()));
+}
+
+Interval prediction_interval(const std::vector<double>& values) {
+  return around_mean(values, 1 + 1 / static_cast<double>(values.size()));
 }
 
 }  // namespace gauntlet::stats

@@ -18,5 +18,7 @@ Interval median_interval(std::vector<double> values);
 
 /// 95% interval of the mean of values that are normal, by Student's t; needs two.
 Interval student_interval(const std::vector<double>& values);
+/// Where one more such value lies with 95% probability, by Student's t; needs two.
+Interval prediction_interval(const std::vector<double>& values);
 
 }  // namespace gauntlet::stats

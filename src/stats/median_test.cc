@@ -5,6 +5,7 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include "core/check.h"
+#include "core/random.h"
 
 namespace gauntlet::stats {
 namespace {
@@ -74,6 +75,30 @@ TEST(StudentInterval, is_within_a_third_of_a_percent_of_the_quantile) {
     const boost::math::students_t student(n - 1);
     EXPECT_NEAR((of.hi - of.value) * n / boost::math::quantile(student, 0.975), 1, 0.0033) << n;
   }
+}
+
+TEST(PredictionInterval, holds_one_more_value_as_often_as_it_says) {
+  const Interval of = prediction_interval({1, 2, 3});
+  EXPECT_DOUBLE_EQ(of.value, 2);
+  EXPECT_NEAR(of.hi - 2, 4.303 * std::sqrt(1 + 1 / 3.0), 1e-9);
+  EXPECT_THROW(prediction_interval({1}), Fault);
+  Random random(7);
+  const auto normal = [&] {  // a sum of twelve that are uniform, less its mean
+    double sum = -6;
+    for (int i = 0; i < 12; ++i)
+      sum += static_cast<double>(random.next_below(1u << 30)) / (1u << 30);
+    return sum;
+  };
+  int held = 0;
+  constexpr int kDraws = 4000;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    std::vector<double> values(4);
+    for (double& value : values) value = normal();
+    const Interval interval = prediction_interval(values);
+    const double one_more = normal();
+    held += interval.lo <= one_more && one_more <= interval.hi;
+  }
+  EXPECT_NEAR(held / static_cast<double>(kDraws), 0.95, 0.02);
 }
 
 TEST(StudentInterval, narrows_towards_the_normal_one) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "core/os/files.h"
 #include "core/text/json_fields.h"
 #include "lab/records/expectations_json.h"
+#include "stats/median.h"
 
 namespace gauntlet::lab::inline records {
 namespace {
@@ -31,13 +33,30 @@ BoardFigure figure_of(const stats::Interval& interval) {
 
 /// Every recorded board lies within `between` of the middle, so that none of them falls behind what
 /// it recorded itself; the noise of the widest comes on top.
-std::optional<ExpectedValue> expect(const std::vector<BoardFigure>& boards) {
-  if (boards.empty()) return std::nullopt;
+ExpectedValue expect_of_recorded(const std::vector<BoardFigure>& boards, double within) {
   const auto [lowest, highest] = std::ranges::minmax(boards, {}, &BoardFigure::value);
-  const double within = std::ranges::max(boards, {}, &BoardFigure::tolerance).tolerance;
   const double sum = lowest.value + highest.value;
   const double between = (highest.value - lowest.value) / sum;
-  return ExpectedValue{.value = sum / 2, .tolerance = within + between, .between = between};
+  return {.value = sum / 2, .tolerance = within + between, .between = between};
+}
+
+/// Another board lies where Student's prediction of one more says; one board predicts nothing.
+std::optional<ExpectedValue> expect_of_another(const std::vector<BoardFigure>& boards,
+                                               double within) {
+  if (boards.size() < 2) return std::nullopt;
+  std::vector<double> logs;
+  for (const BoardFigure& board : boards) logs.push_back(std::log(board.value));
+  const stats::Interval one_more = stats::prediction_interval(logs);
+  const double between = std::exp(one_more.hi - one_more.value) - 1;
+  return ExpectedValue{
+      .value = std::exp(one_more.value), .tolerance = within + between, .between = between};
+}
+
+std::optional<ExpectedValue> expect(const std::vector<BoardFigure>& boards, Board board) {
+  if (boards.empty()) return std::nullopt;
+  const double within = std::ranges::max(boards, {}, &BoardFigure::tolerance).tolerance;
+  return board == Board::recorded ? expect_of_recorded(boards, within)
+                                  : expect_of_another(boards, within);
 }
 
 std::string key_of(const Result& result) { return result.id + " " + result.on(); }
@@ -58,7 +77,7 @@ bool is_below(const stats::Interval& figure, const std::optional<ExpectedValue>&
 }
 
 /// A goal other than speed is held to its metric first, and to its speed as well.
-std::string fell_behind(const Expectation& expectation, const Result& result) {
+std::string fell_behind(const Expectation& expectation, const Result& result, Board board) {
   for (const ComparisonResult& comparison : result.comparisons) {
     const std::string which = comparison.kind == "pair"
                                   ? ""
@@ -70,18 +89,18 @@ std::string fell_behind(const Expectation& expectation, const Result& result) {
           figure.value, figure.lo, figure.hi, expected.value, expected.tolerance * 100,
           source_of(expectation));
     };
-    const auto gain = expectation.gain(comparison.from, comparison.to);
+    const auto gain = expectation.gain(comparison.from, comparison.to, board);
     if (is_below(comparison.gain, gain)) {
       return sentence("the gain in " + result.goal_metric, comparison.gain, *gain);
     }
-    const auto speedup = expectation.ratio(comparison.from, comparison.to);
+    const auto speedup = expectation.ratio(comparison.from, comparison.to, board);
     if (is_below(comparison.speedup, speedup)) {
       return sentence("speedup", comparison.speedup, *speedup);
     }
   }
   // The last side first: of all that got slower, it is the one that people wait for.
   for (auto side = result.sides.rbegin(); side != result.sides.rend(); ++side) {
-    const auto expected = expectation.time_ns(side->name);
+    const auto expected = expectation.time_ns(side->name, board);
     if (!expected || !(side->ns.lo > expected->value * (1 + expected->tolerance))) continue;
     return fmt::format("{} takes {:.1f} µs, expected {:.1f} µs (+{:.0f}%) {}", side->name,
                        side->ns.value / 1e3, expected->value / 1e3, expected->tolerance * 100,
@@ -109,35 +128,43 @@ Provenance provenance_of(const RunRecord& record, BackendKind backend) {
   return provenance;
 }
 
-std::optional<ExpectedValue> Expectation::ratio(const std::string& from,
-                                                const std::string& to) const {
+std::optional<ExpectedValue> Expectation::ratio(const std::string& from, const std::string& to,
+                                                Board board) const {
   std::vector<BoardFigure> figures;
-  for (const BoardExpectation& board : boards) {
-    for (const BoardRatio& ratio : board.ratios) {
+  for (const BoardExpectation& known : boards) {
+    for (const BoardRatio& ratio : known.ratios) {
       if (ratio.from == from && ratio.to == to) figures.push_back(ratio.speedup);
     }
   }
-  return expect(figures);
+  return expect(figures, board);
 }
 
-std::optional<ExpectedValue> Expectation::gain(const std::string& from,
-                                               const std::string& to) const {
+std::optional<ExpectedValue> Expectation::gain(const std::string& from, const std::string& to,
+                                               Board board) const {
   std::vector<BoardFigure> figures;
-  for (const BoardExpectation& board : boards) {
-    for (const BoardRatio& ratio : board.ratios) {
+  for (const BoardExpectation& known : boards) {
+    for (const BoardRatio& ratio : known.ratios) {
       if (ratio.from == from && ratio.to == to && ratio.gain) figures.push_back(*ratio.gain);
     }
   }
-  return expect(figures);
+  return expect(figures, board);
 }
 
-std::optional<ExpectedValue> Expectation::time_ns(const std::string& side) const {
+std::optional<ExpectedValue> Expectation::time_ns(const std::string& side, Board board) const {
   std::vector<BoardFigure> figures;
-  for (const BoardExpectation& board : boards) {
-    const auto time = board.times_ns.find(side);
-    if (time != board.times_ns.end()) figures.push_back(time->second);
+  for (const BoardExpectation& known : boards) {
+    const auto time = known.times_ns.find(side);
+    if (time != known.times_ns.end()) figures.push_back(time->second);
   }
-  return expect(figures);
+  return expect(figures, board);
+}
+
+Board Expectation::standing_of(const std::string& board) const {
+  const bool known = std::ranges::any_of(boards, [&](const BoardExpectation& recorded) {
+    const std::string& name = recorded.provenance.board;
+    return name.empty() || name == board;
+  });
+  return known ? Board::recorded : Board::another;
 }
 
 Expected<Expectations> Expectations::load(const std::string& folder,
@@ -209,16 +236,24 @@ Expected<void> Expectations::save(const std::string& folder) const {
   return atomic_write_file(path_of(folder, machine_key_), document.dump(1) + "\n");
 }
 
-Comparison compare_with(const Expectation& expectation, const Result& result) {
+Comparison compare_with(const Expectation& expectation, const Result& result,
+                        const std::string& board) {
   using Verdict = Comparison::Verdict;
   if (!result.measured()) return {};
-  if (std::string reason = fell_behind(expectation, result); !reason.empty()) {
+  const Board standing = expectation.standing_of(board);
+  if (standing == Board::another && expectation.boards.size() == 1) {
+    const std::string behind = fell_behind(expectation, result, Board::recorded);
+    return {Verdict::none, behind.empty()
+                               ? ""
+                               : "not judged, since it was recorded on one other board: " + behind};
+  }
+  if (std::string reason = fell_behind(expectation, result, standing); !reason.empty()) {
     return {Verdict::regressed, std::move(reason)};
   }
   const ComparisonResult& headline = result.headline();
   const bool by_gain = headline.gain.value > 0;
-  const auto expected = by_gain ? expectation.gain(headline.from, headline.to)
-                                : expectation.ratio(headline.from, headline.to);
+  const auto expected = by_gain ? expectation.gain(headline.from, headline.to, standing)
+                                : expectation.ratio(headline.from, headline.to, standing);
   const stats::Interval& figure = by_gain ? headline.gain : headline.speedup;
   if (expected && figure.lo > expected->value * (1 + expected->tolerance)) {
     return {Verdict::better, fmt::format("{} {:.3f} is above the expected {:.3f}; record it with "

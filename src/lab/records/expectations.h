@@ -1,6 +1,7 @@
 // Expectations: what a machine is known to reach, one file per machine key, changed only on
 // request. Two boards of the same key differ by more than two runs of one board, so each board's
-// figures are kept, and what is tolerated grows by how far the boards are apart.
+// figures are kept, and what is tolerated grows by how far the boards are apart: a board that was
+// never recorded is held to what boards like the recorded ones may be expected to do.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -44,7 +45,10 @@ struct BoardExpectation {
   std::map<std::string, BoardFigure> times_ns;  // by side, on a GPU, where times repeat
 };
 
-/// What is expected of any board.
+/// Is the board of a run among those that an entry has figures of?
+enum class Board { recorded, another };
+
+/// What is expected of a board.
 struct ExpectedValue {
   double value = 0;      // the middle of the boards
   double tolerance = 0;  // relative: within a board plus between boards
@@ -56,9 +60,14 @@ struct Expectation {
   std::vector<BoardExpectation> boards;  // never empty; the newest last
 
   /// Nothing where no board has that comparison or side.
-  std::optional<ExpectedValue> ratio(const std::string& from, const std::string& to) const;
-  std::optional<ExpectedValue> gain(const std::string& from, const std::string& to) const;
-  std::optional<ExpectedValue> time_ns(const std::string& side) const;
+  std::optional<ExpectedValue> ratio(const std::string& from, const std::string& to,
+                                     Board board = Board::recorded) const;
+  std::optional<ExpectedValue> gain(const std::string& from, const std::string& to,
+                                    Board board = Board::recorded) const;
+  std::optional<ExpectedValue> time_ns(const std::string& side,
+                                       Board board = Board::recorded) const;
+  /// An entry without a name may be of any board.
+  Board standing_of(const std::string& board) const;
   const BoardExpectation& newest() const { return boards.back(); }
 };
 
@@ -91,11 +100,14 @@ class Expectations {
 
 /// How a result stands to its expectation.
 struct Comparison {
+  /// None: nothing was measured, or how far boards are apart is not known.
   enum class Verdict { none, as_expected, better, regressed };
   Verdict verdict = Verdict::none;
   std::string reason;
 };
-Comparison compare_with(const Expectation& expectation, const Result& result);
+/// `board` is that of the result, as Provenance has it.
+Comparison compare_with(const Expectation& expectation, const Result& result,
+                        const std::string& board);
 
 /// $GAUNTLET_EXPECTATIONS, ./expectations, or the expectations of the tree the program was built
 /// in.

@@ -73,14 +73,14 @@ TEST_F(ExpectationsTest, hold_another_goal_to_its_metric_and_to_its_speed) {
   ASSERT_TRUE(saved.save(folder()));
   const Expectation expected = loaded().entries().at("ch07:twice cpu");
   EXPECT_EQ(expected.gain("baseline", "optimized")->value, 4);
-  EXPECT_EQ(compare_with(expected, with(4, 1)).verdict, Verdict::as_expected);
-  const Comparison fell = compare_with(expected, with(3, 1));
+  EXPECT_EQ(compare_with(expected, with(4, 1), "").verdict, Verdict::as_expected);
+  const Comparison fell = compare_with(expected, with(3, 1), "");
   EXPECT_EQ(fell.verdict, Verdict::regressed);
   EXPECT_EQ(fell.reason,
             "the gain in p99_ms 3.000 [2.970, 3.030] fell below the expected 4.000 (−3%) of run "
             "run-1");
-  EXPECT_EQ(compare_with(expected, with(4, 0.8)).verdict, Verdict::regressed);
-  const Comparison rose = compare_with(expected, with(5, 1));
+  EXPECT_EQ(compare_with(expected, with(4, 0.8), "").verdict, Verdict::regressed);
+  const Comparison rose = compare_with(expected, with(5, 1), "");
   EXPECT_EQ(rose.verdict, Verdict::better);
   EXPECT_THAT(rose.reason, HasSubstr("the gain in p99_ms 5.000 is above the expected 4.000"));
 }
@@ -155,7 +155,7 @@ TEST_F(ExpectationsTest, read_a_file_of_version_1) {
   EXPECT_EQ(gpu.time_ns("optimized")->tolerance, 0.04);
   EXPECT_EQ(gpu.newest().provenance.run_id, "r0");
   EXPECT_FALSE(got.entries().at("ch07:twice cpu").time_ns("optimized"));
-  EXPECT_EQ(compare_with(gpu, result_of(around(1.8))).verdict, Verdict::regressed);
+  EXPECT_EQ(compare_with(gpu, result_of(around(1.8)), "GPU-1").verdict, Verdict::regressed);
   got.record(result_of(around(2.2)), run_on("GPU-1"));
   EXPECT_EQ(got.entries().at("ch07:twice cuda").boards.size(), 1u)
       << "its board is not known and may be this one";
@@ -225,10 +225,11 @@ TEST_F(ExpectationsTest, fail_no_board_for_what_it_recorded_itself) {
   const std::vector<double> boards = {2, 2, 2, 1.6};
   const Expectation expectation = recorded_on_boards(boards);
   EXPECT_EQ(expectation.boards.size(), 4u);
-  for (const double speedup : boards) {
-    Result again = result_of(around(speedup, 0.001));
+  for (std::size_t i = 0; i < boards.size(); ++i) {
+    Result again = result_of(around(boards[i], 0.001));
     again.sides[0].ns = around(1600);  // the speedup alone is asked about
-    EXPECT_EQ(compare_with(expectation, again).verdict, Verdict::as_expected) << speedup;
+    EXPECT_EQ(compare_with(expectation, again, std::to_string(i + 1)).verdict, Verdict::as_expected)
+        << boards[i];
   }
 }
 
@@ -321,7 +322,7 @@ TEST_F(ExpectationsTest, apply_to_the_same_knobs_and_backend_alone) {
 class CompareWith : public ExpectationsTest {
  protected:
   Comparison compare(const Result& result) const {
-    return compare_with(recorded(result_of(around(2))), result);
+    return compare_with(recorded(result_of(around(2))), result, "GPU-1");
   }
 };
 
@@ -364,37 +365,38 @@ TEST_F(CompareWith, regresses_when_the_baseline_alone_got_slower) {
 
 TEST_F(CompareWith, looks_at_times_on_a_gpu_only) {
   const Expectation expectation = recorded(result_of(around(2), 1000, BackendKind::cpu));
-  EXPECT_EQ(compare_with(expectation, result_of(around(2), 5000, BackendKind::cpu)).verdict,
-            Verdict::as_expected);
+  EXPECT_EQ(
+      compare_with(expectation, result_of(around(2), 5000, BackendKind::cpu), "GPU-1").verdict,
+      Verdict::as_expected);
 }
 
 TEST_F(CompareWith, holds_each_comparison_of_a_ladder_against_its_own) {
   const Expectation expectation = recorded(ladder_result("labs:gemm"));
   Result ladder = ladder_result("labs:gemm");
-  EXPECT_EQ(compare_with(expectation, ladder).verdict, Verdict::as_expected);
+  EXPECT_EQ(compare_with(expectation, ladder, "GPU-1").verdict, Verdict::as_expected);
   ladder.comparisons[1].speedup = around(1.8, 0.01);
-  const Comparison step = compare_with(expectation, ladder);
+  const Comparison step = compare_with(expectation, ladder, "GPU-1");
   EXPECT_EQ(step.verdict, Verdict::regressed);
   EXPECT_THAT(step.reason, HasSubstr("speedup of async over tiled 1.800"));
   ladder = ladder_result("labs:gemm");
   ladder.sides[1].ns = around(450);
-  EXPECT_THAT(compare_with(expectation, ladder).reason, HasSubstr("tiled takes 0.5 µs"));
+  EXPECT_THAT(compare_with(expectation, ladder, "GPU-1").reason, HasSubstr("tiled takes 0.5 µs"));
   ladder = ladder_result("labs:gemm");
   ladder.comparisons[2].speedup = around(7, 0.01);
-  EXPECT_EQ(compare_with(expectation, ladder).verdict, Verdict::better);
+  EXPECT_EQ(compare_with(expectation, ladder, "GPU-1").verdict, Verdict::better);
 }
 
 TEST_F(CompareWith, has_nothing_against_a_rung_that_is_new) {
   Result shorter = ladder_result("labs:gemm");
   shorter.sides.erase(shorter.sides.begin() + 2);
   shorter.comparisons.resize(1);
-  EXPECT_EQ(compare_with(recorded(shorter), ladder_result("labs:gemm")).verdict,
+  EXPECT_EQ(compare_with(recorded(shorter), ladder_result("labs:gemm"), "GPU-1").verdict,
             Verdict::as_expected);
 }
 
 TEST_F(CompareWith, names_the_boards_it_relies_on) {
   const Comparison comparison =
-      compare_with(recorded_on_boards({1.9, 2.1}), result_of(around(1.5), 500));
+      compare_with(recorded_on_boards({1.9, 2.1}), result_of(around(1.5), 500), "1");
   EXPECT_THAT(comparison.reason, HasSubstr("the expected 2.000 (−8%) of 2 boards"));
 }
 
@@ -417,6 +419,33 @@ TEST(ExpectationsFolder, takes_the_environment_then_the_tree_of_the_program) {
   std::filesystem::current_path(tree.root());
   EXPECT_EQ(expectations_folder(program), "expectations");
   std::filesystem::current_path(here);
+}
+
+TEST_F(CompareWith, does_not_judge_another_board_by_one) {
+  const Expectation one = recorded(result_of(around(2)));
+  const Comparison fell = compare_with(one, result_of(around(1.5)), "GPU-2");
+  EXPECT_EQ(fell.verdict, Verdict::none);
+  EXPECT_THAT(fell.reason, HasSubstr("recorded on one other board: speedup 1.500"));
+  const Comparison same = compare_with(one, result_of(around(2)), "GPU-2");
+  EXPECT_EQ(same.verdict, Verdict::none);
+  EXPECT_EQ(same.reason, "");
+}
+
+TEST_F(CompareWith, judges_another_board_by_how_far_boards_are_apart) {
+  const auto verdict = [](const Expectation& boards, double speedup) {
+    Result result = result_of(around(speedup, 0.001));
+    result.sides[0].ns = around(1000 * speedup);
+    return compare_with(boards, result, "another").verdict;
+  };
+  // Alike: within 3% and what twelve standard deviations of two boards predict.
+  const Expectation alike = recorded_on_boards({2, 2.004});
+  EXPECT_EQ(verdict(alike, 1.92), Verdict::as_expected);
+  EXPECT_EQ(verdict(alike, 1.85), Verdict::regressed);
+  // Two boards that are 20% apart predict next to nothing; five do.
+  EXPECT_EQ(verdict(recorded_on_boards({1.8, 2.2}), 1.0), Verdict::as_expected);
+  const Expectation five = recorded_on_boards({1.8, 1.9, 2, 2.1, 2.2});
+  EXPECT_EQ(verdict(five, 1.6), Verdict::as_expected);
+  EXPECT_EQ(verdict(five, 1.2), Verdict::regressed);
 }
 
 }  // namespace

@@ -119,9 +119,12 @@ void RunSession::apply_expectation(Result& result, const SessionEvents& events) 
   }
   const Expectation* expectation = expectations_.at(key).find(result);
   if (!expectation) return;
-  const Comparison comparison = compare_with(*expectation, result);
-  if (comparison.verdict == Comparison::Verdict::better) result.notes.push_back(comparison.reason);
-  if (comparison.verdict != Comparison::Verdict::regressed) return;
+  const Comparison comparison =
+      compare_with(*expectation, result, provenance_of(record_, result.backend).board);
+  if (comparison.verdict != Comparison::Verdict::regressed) {
+    if (!comparison.reason.empty()) result.notes.push_back(comparison.reason);
+    return;
+  }
   if (options_.policy == ExpectationPolicy::check) {
     result.status = Status::regressed;
     result.reason = comparison.reason;
@@ -138,13 +141,14 @@ Expected<void> RunSession::update_expectations() {
     const auto expectations = expectations_.find(key);
     if (expectations == expectations_.end()) continue;
     const Expectation* known = expectations->second.find(result);
-    const bool regressed =
-        known && compare_with(*known, result).verdict == Comparison::Verdict::regressed;
+    const Provenance provenance = provenance_of(record_, result.backend);
+    const bool regressed = known && compare_with(*known, result, provenance.board).verdict ==
+                                        Comparison::Verdict::regressed;
     if (options_.policy == ExpectationPolicy::accept_regressions && !regressed) continue;
     // The program changed, not the board: what other boards recorded no longer holds.
     using Others = Expectations::OtherBoards;
     expectations->second.record(
-        result, provenance_of(record_, result.backend),
+        result, provenance,
         options_.policy == ExpectationPolicy::accept_regressions ? Others::drop : Others::keep);
     changed.insert(key);
   }
