@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -165,30 +164,57 @@ lab::Side answers_from_file(const Params& p, const lab::Cuda& cuda) {
   };
 }
 
-/// The slow work, but what was computed once is remembered by a few words of the input.
-lab::Side remembers_answers(const Params& p, const lab::Cuda& cuda) {
+/// The slow work, but the last four answers are remembered by a few words of their inputs.
+class Answers {
+ public:
   using Words = std::array<float, 8>;
-  const auto answers = std::make_shared<std::map<Words, std::shared_ptr<float>>>();
-  return [p, answers, stream = cuda.stream] {
-    Words words;
+
+  explicit Answers(std::size_t bytes) {
+    for (Answer& answer : answers_) {
+      float* memory = nullptr;
+      cuda_check(cudaMalloc(&memory, bytes));
+      answer.out = {memory, [](float* old) { cudaFree(old); }};
+    }
+  }
+  const float* find(const Words& words) const {
+    for (const Answer& answer : answers_) {
+      if (answer.known && answer.words == words) return answer.out.get();
+    }
+    return nullptr;
+  }
+  float* replace_oldest(const Words& words) {
+    Answer& answer = answers_[next_++ % answers_.size()];
+    answer.words = words;
+    answer.known = true;
+    return answer.out.get();
+  }
+
+ private:
+  struct Answer {
+    Words words{};
+    bool known = false;
+    std::shared_ptr<float> out;
+  };
+  std::array<Answer, 4> answers_;
+  std::size_t next_ = 0;
+};
+
+lab::Side remembers_answers(const Params& p, const lab::Cuda& cuda) {
+  const auto bytes = static_cast<std::size_t>(p.count) * sizeof(float);
+  return [p, bytes, answers = std::make_shared<Answers>(bytes), stream = cuda.stream] {
+    Answers::Words words;
     for (std::size_t i = 0; i < words.size(); ++i) {
       const float* word = p.in + static_cast<std::int64_t>(i) * (p.count - 1) / 7;
       cuda_check(cudaMemcpyAsync(&words[i], word, sizeof(float), cudaMemcpyDefault, stream));
     }
     cuda_check(cudaStreamSynchronize(stream));
-    const auto bytes = static_cast<std::size_t>(p.count) * sizeof(float);
-    const auto known = answers->find(words);
-    if (known != answers->end()) {
-      cuda_check(cudaMemcpyAsync(p.out, known->second.get(), bytes, cudaMemcpyDefault, stream));
+    if (const float* known = answers->find(words)) {
+      cuda_check(cudaMemcpyAsync(p.out, known, bytes, cudaMemcpyDefault, stream));
       return;
     }
     scale(p, stream, kSlowPasses);
-    if (answers->size() >= 4) return;
-    float* copy = nullptr;
-    cuda_check(cudaMalloc(&copy, bytes));
-    const std::shared_ptr<float> kept(copy, [](float* memory) { cudaFree(memory); });
-    cuda_check(cudaMemcpyAsync(copy, p.out, bytes, cudaMemcpyDefault, stream));
-    (*answers)[words] = kept;
+    float* kept = answers->replace_oldest(words);
+    cuda_check(cudaMemcpyAsync(kept, p.out, bytes, cudaMemcpyDefault, stream));
   };
 }
 
