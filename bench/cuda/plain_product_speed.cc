@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/cuda/product_speed.h"
-#include "kernels/cuda/plain_product.h"
+#include "kernels/cuda/product/plain_product.h"
 #include "kernels/ref/ops.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/cuda/speed.h"
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/product/product.h"
 
 namespace gauntlet::bench {
 

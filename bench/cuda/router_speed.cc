@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/cuda/speed.h"
-#include "kernels/cuda/router.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/routing/router.h"
+#include "kernels/cuda/rows/unfused.h"
 #include "kernels/ref/ops.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // How fast products of few tokens are beside the memory they read.
 #include "bench/cuda/product_speed.h"
-#include "kernels/cuda/skinny_product.h"
-#include "kernels/cuda/stripe_product.h"
+#include "kernels/cuda/product/skinny_product.h"
+#include "kernels/cuda/product/stripe_product.h"
 
 namespace {
 

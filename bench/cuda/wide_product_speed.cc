@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/cuda/product_speed.h"
-#include "kernels/cuda/wide_product.h"
+#include "kernels/cuda/product/wide_product.h"
 
 namespace {
 

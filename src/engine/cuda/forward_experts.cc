@@ -1,8 +1,8 @@
 // The second half of a layer, and what a probe is shown of it.
 #include "engine/cuda/forward.h"
-#include "kernels/cuda/router.h"
-#include "kernels/cuda/rows.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/routing/router.h"
+#include "kernels/cuda/rows/rows.h"
+#include "kernels/cuda/rows/unfused.h"
 
 namespace gauntlet::engine::cuda {
 

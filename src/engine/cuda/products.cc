@@ -1,9 +1,9 @@
 #include "engine/cuda/products.h"
 
 #include "core/check.h"
-#include "kernels/cuda/plain_product.h"
-#include "kernels/cuda/skinny_product.h"
-#include "kernels/cuda/stripe_product.h"
+#include "kernels/cuda/product/plain_product.h"
+#include "kernels/cuda/product/skinny_product.h"
+#include "kernels/cuda/product/stripe_product.h"
 
 namespace gauntlet::engine::cuda {
 namespace {

@@ -5,8 +5,8 @@
 #include "engine/cuda/buffers.h"
 #include "engine/cuda/device_model.h"
 #include "engine/cuda/step.h"
-#include "kernels/cuda/product.h"
-#include "kernels/cuda/wide_product.h"
+#include "kernels/cuda/product/product.h"
+#include "kernels/cuda/product/wide_product.h"
 
 namespace gauntlet::engine::cuda {
 
