@@ -32,7 +32,7 @@ __device__ __forceinline__ void finish(const Product& p, int tile, int row, int 
     const std::int64_t out = static_cast<std::int64_t>(tile) * (kTileRows / 2) + row;
     if (out < p.weights.rows / 2) {
       static_cast<__nv_bfloat16*>(p.out)[column * p.out_stride + out] =
-          __float2bfloat16(swiglu(upper, lower, p.swiglu_limit));
+          __float2bfloat16(clamped_swiglu(upper, lower, p.swiglu_limit));
     }
     return;
   }

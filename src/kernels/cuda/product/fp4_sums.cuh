@@ -1,23 +1,23 @@
 // Products with MXFP4 weights by scaling sums of 32 columns instead of the weights.
 #pragma once
-#include "kernels/cuda/product/decode_fp4.cuh"
-#include "kernels/cuda/product/skinny_schedule.cuh"
+#include "kernels/cuda/product/decode_schedule.cuh"
+#include "kernels/cuda/product/dequantize_fp4.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
 
 namespace gauntlet::kernels::cuda::inline product {
 
-/// Undecoded, an FP4 value is 2^-126 of itself. The tokens make up for half of that, so that no
-/// product is too small for a float; what is too much then, with the stored scales, is taken off at
-/// the end.
+/// Spread but not scaled, an FP4 value is 2^-126 of itself. The tokens make up for half of that, so
+/// that no product is too small for a float; what is too much then, with the stored scales, is
+/// taken off at the end.
 constexpr std::uint32_t kScaleUpPair = 0x5F805F80u;  // 2^64 in bf16, twice
 constexpr float kUnscale = 0x1p-64f;
 
 /// By so many threads, several loads of each under way. Warps stay whole: lanes past the end repeat
 /// the last piece.
 template <int kThreads>
-__device__ __forceinline__ void stage_scaled_x(const Product& p, const SkinnyLayout& layout,
-                                               const SkinnyItem& item, std::uint8_t* x) {
+__device__ __forceinline__ void stage_scaled_x(const Product& p, const DecodeLayout& layout,
+                                               const DecodeItem& item, std::uint8_t* x) {
   const int pieces = layout.col_blocks * (kBlockCols * 2 / 16), all = item.num_columns * pieces;
   const int lane = threadIdx.x % 32;
 #pragma unroll 2

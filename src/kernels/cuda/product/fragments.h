@@ -30,7 +30,7 @@ inline constexpr float kMxfp4Unit = 0x1p64f;
 inline constexpr int kMxfp4ScaleBias = 62;
 inline constexpr int kMxfp4LargestScale = 192;
 
-/// How the rows of a matrix are dealt to tiles.
+/// How the rows of a matrix are assigned to tiles.
 enum class RowOrder {
   plain,   // row r is row r % 16 of tile r / 16
   paired,  // rows r < n/2 and r + n/2 stand 8 apart in one tile: gates 8j..8j+7, then their ups

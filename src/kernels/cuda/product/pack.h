@@ -27,7 +27,7 @@ struct RandomScales {
 struct Pack {
   WeightFormat source_format =
       WeightFormat::bf16;           // MXFP4 may be expanded to bf16, not the reverse
-  RowSource sources[kMostSources];  // one after the other, or dealt out in pairs
+  RowSource sources[kMostSources];  // one after the other, or taken in pairs
   RowOrder order = RowOrder::plain;
   std::int64_t cols = 0;
   float random_step = 0;  // of random bf16

@@ -51,7 +51,7 @@ __device__ __forceinline__ float dot_lane(const PlainMatrix& matrix, std::int64_
 
 /// Columns are the quick dimension of the grid, so that those of one matrix find its rows in cache.
 template <WeightFormat kFormat>
-__global__ void __launch_bounds__(kWarps * 32) row_kernel(const PlainProduct p) {
+__global__ void __launch_bounds__(kWarps * 32) plain_row_kernel(const PlainProduct p) {
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
   const int column = blockIdx.x;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kWarps * 32) row_kernel(const PlainProduct p) 
 /// expert.
 template <PlainUnit kUnit, WeightFormat kFormat, int kColumns>
 __global__ void __launch_bounds__(kPlainThreads, kColumns == 16 ? 7 : 4)
-    tile_kernel(const PlainProduct p) {
+    plain_tile_kernel(const PlainProduct p) {
   __shared__ PlainTiles<kColumns> tiles;
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
@@ -118,7 +118,7 @@ unsigned tiles_of(std::int64_t count, std::int64_t tile) {
 
 template <WeightFormat kFormat>
 void launch_rows(const PlainProduct& p, const Launch& how) {
-  launch(row_kernel<kFormat>,
+  launch(plain_row_kernel<kFormat>,
          {.grid = dim3(static_cast<unsigned>(p.num_columns), tiles_of(p.weights.rows, kWarps)),
           .block = dim3(kWarps * 32)},
          how, p);
@@ -127,7 +127,7 @@ void launch_rows(const PlainProduct& p, const Launch& how) {
 template <PlainUnit kUnit, WeightFormat kFormat, int kColumns>
 void launch_tiles(const PlainProduct& p, const Launch& how) {
   const std::int64_t matrices = std::max(1, p.groups.num_experts);
-  launch(tile_kernel<kUnit, kFormat, kColumns>,
+  launch(plain_tile_kernel<kUnit, kFormat, kColumns>,
          {.grid = dim3(tiles_of(p.num_columns, kColumns * matrices),
                        tiles_of(p.weights.rows, kPlainRows), static_cast<unsigned>(matrices)),
           .block = dim3(kPlainThreads)},

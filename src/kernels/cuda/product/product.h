@@ -17,19 +17,19 @@ enum class Epilogue {
   weighted_f32,  // times the slot's weight, to float row out_rows[slot]
 };
 
-/// When the tokens of experts were dealt: a kernel may read that early when it was not the kernel
+/// When tokens were dispatched to experts: a kernel may read that early when it was not the kernel
 /// right in front.
-enum class Dealt { in_front, earlier };
+enum class Dispatched { in_front, earlier };
 
-/// Tokens dealt to experts: slots first_slot[e] to first_slot[e + 1] are expert e's. All on the
-/// device; the host does not know the counts.
+/// Tokens dispatched to experts: slots first_slot[e] to first_slot[e + 1] are expert e's. All on
+/// the device; the host does not know the counts.
 struct Groups {
   int num_experts = 0;
   const std::int32_t* first_slot = nullptr;  // [num_experts + 1]
   const std::int32_t* slot_token = nullptr;  // row of x, where x is not in the order of slots
   const std::int32_t* slot_row = nullptr;    // row of out for weighted_f32: token * top_k + rank
   const float* slot_weight = nullptr;
-  Dealt dealt = Dealt::in_front;
+  Dispatched dispatched = Dispatched::in_front;
 };
 
 struct Product {

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/routing/choose_experts.cuh"
-#include "kernels/cuda/routing/deal_few.cuh"
+#include "kernels/cuda/routing/dispatch_few.cuh"
 #include "kernels/cuda/routing/router.h"
 #include "kernels/cuda/routing/router_group.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -125,9 +125,10 @@ __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlo
 /// A group for each cluster.
 template <int kExperts, Rows kRows>
 __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlocksPerSm : 1)
-    route_and_deal_kernel(const Router work, const Deal dealt, std::int32_t* finished) {
-  __shared__ DealBoard<kExperts> board;
-  __shared__ DealtChunk chunk;
+    route_and_dispatch_kernel(const Router work, const Dispatch dispatched,
+                              std::int32_t* finished) {
+  __shared__ DispatchBoard<kExperts> board;
+  __shared__ DispatchChunk chunk;
   __shared__ bool is_last;
   static_assert(kChunk + kExperts < kRouterThreads);
   const RouterPlace at = router_place();
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlo
     }
     if (at.warp == kRouterWarps - 1 && lane >= picks) chunk.chosen[lane] = -1;
     __syncthreads();
-    return deal_chunk(dealt, chunk);
+    return dispatch_chunk(dispatched, chunk);
   }
   __threadfence();
   __syncthreads();
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(kRouterThreads, kExperts == kFewExperts ? kBlo
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  deal_few<kRouterThreads>(dealt, board);
+  dispatch_few<kRouterThreads>(dispatched, board);
 }
 
 void check_shape(const Router& work) {
@@ -214,14 +215,14 @@ void route(const Router& work, const Launch& how) {
   });
 }
 
-void route_and_deal(const Router& work, const Deal& dealt, std::int32_t* finished,
-                    const Launch& how) {
+void route_and_dispatch(const Router& work, const Dispatch& dispatched, std::int32_t* finished,
+                        const Launch& how) {
   check_shape(work);
-  check(work.num_tokens <= kMostDealtTokens, "too many tokens to deal in one launch");
+  check(work.num_tokens <= kMostDispatchTokens, "too many tokens to dispatch in one launch");
   const unsigned blocks = blocks_of_group();
   with_kernel_for(work, blocks, [&]<int kExperts, Rows kRows>() {
-    launch_clusters<kExperts>(route_and_deal_kernel<kExperts, kRows>, groups_of(work), blocks, how,
-                              work, dealt, finished);
+    launch_clusters<kExperts>(route_and_dispatch_kernel<kExperts, kRows>, groups_of(work), blocks,
+                              how, work, dispatched, finished);
   });
 }
 

@@ -1,5 +1,5 @@
 // From a residual row to its experts: norm, router logits, the best few, their softmax; then all
-// tokens dealt out by expert.
+// tokens dispatched by expert.
 #pragma once
 #include <cstdint>
 
@@ -33,7 +33,7 @@ struct Router {
 inline constexpr std::int64_t kWidestRouter = 8192;
 
 /// The choices by expert, a token's place among an expert's slots being its order.
-struct Deal {
+struct Dispatch {
   const std::int32_t* chosen = nullptr;
   const float* weights = nullptr;
   std::int64_t num_tokens = 0;
@@ -45,14 +45,14 @@ struct Deal {
   float* slot_weight = nullptr;
 };
 
-/// A token's bits are the same in any company, and by route_and_deal().
+/// A token's bits are the same in any company, and by route_and_dispatch().
 void route(const Router& work, const Launch& how);
-void deal(const Deal& work, const Launch& how);
+void dispatch(const Dispatch& work, const Launch& how);
 
-/// Both in one launch: the last block to finish deals. For up to kMostDealtTokens tokens;
+/// Both in one launch: the last block to finish dispatches. For up to kMostDispatchTokens tokens;
 /// `finished` is a zeroed counter that is left zeroed.
-inline constexpr std::int64_t kMostDealtTokens = 256;
-void route_and_deal(const Router& work, const Deal& deal, std::int32_t* finished,
-                    const Launch& how);
+inline constexpr std::int64_t kMostDispatchTokens = 256;
+void route_and_dispatch(const Router& work, const Dispatch& dispatch, std::int32_t* finished,
+                        const Launch& how);
 
 }  // namespace gauntlet::kernels::cuda::inline routing

@@ -1,4 +1,4 @@
-// Are tokens routed and dealt as defined, alone and in company?
+// Are tokens routed and dispatched as defined, alone and in company?
 #include "kernels/cuda/routing/router.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct Scenario {
   }
 };
 
-enum class Launches { one, two };  // route_and_deal(), or route() and deal()
+enum class Launches { one, two };  // route_and_dispatch(), or route() and dispatch()
 
 struct Routed {
   std::vector<std::uint16_t> normed;
@@ -104,21 +104,21 @@ Routed run(const Scenario& given, Launches launches) {
                       .normed_stride = stride,
                       .chosen = chosen.get(),
                       .weights = weights.get()};
-  const Deal dealt{.chosen = chosen.get(),
-                   .weights = weights.get(),
-                   .num_tokens = given.tokens,
-                   .num_experts = given.experts,
-                   .experts_per_token = given.per_token,
-                   .first_slot = first_slot.get(),
-                   .slot_token = slot_token.get(),
-                   .slot_row = slot_row.get(),
-                   .slot_weight = slot_weight.get()};
+  const Dispatch dispatched{.chosen = chosen.get(),
+                            .weights = weights.get(),
+                            .num_tokens = given.tokens,
+                            .num_experts = given.experts,
+                            .experts_per_token = given.per_token,
+                            .first_slot = first_slot.get(),
+                            .slot_token = slot_token.get(),
+                            .slot_row = slot_row.get(),
+                            .slot_weight = slot_weight.get()};
   if (launches == Launches::one) {
-    route_and_deal(router, dealt, finished.get(), {});
+    route_and_dispatch(router, dispatched, finished.get(), {});
     EXPECT_EQ(finished.values()[0], 0);
   } else {
     route(router, {});
-    deal(dealt, {});
+    dispatch(dispatched, {});
   }
   return {.normed = normed.values(),
           .chosen = chosen.values(),
@@ -168,7 +168,7 @@ void expect_chosen(const Scenario& given, const Routed& got) {
   }
 }
 
-void expect_dealt(const Scenario& given, const Routed& got) {
+void expect_dispatched(const Scenario& given, const Routed& got) {
   std::vector<std::int32_t> order;
   for (std::size_t pick = 0; pick < got.chosen.size(); ++pick) {
     if (got.chosen[pick] >= 0) order.push_back(static_cast<std::int32_t>(pick));
@@ -190,15 +190,15 @@ void expect_routed(const Scenario& given) {
   SCOPED_TRACE(::testing::Message() << given.tokens << " tokens of " << given.hidden << ", "
                                     << given.per_token << " of " << given.experts << " experts");
   for (const Launches launches : {Launches::one, Launches::two}) {
-    if (launches == Launches::one && given.tokens > kMostDealtTokens) continue;
+    if (launches == Launches::one && given.tokens > kMostDispatchTokens) continue;
     const Routed got = run(given, launches);
     expect_normed(given, got);
     expect_chosen(given, got);
-    expect_dealt(given, got);
+    expect_dispatched(given, got);
   }
 }
 
-TEST(RouterOnGpu, chooses_and_deals_as_defined) {
+TEST(RouterOnGpu, chooses_and_dispatches_as_defined) {
   GAUNTLET_NEEDS_GPU();
   expect_routed({.tokens = 1});
   expect_routed({.tokens = 8});
@@ -259,7 +259,7 @@ TEST(RouterOnGpu, the_lower_expert_wins_a_tie) {
                                                got.chosen.begin() + 4 * t + 4);
         EXPECT_EQ(chosen, (std::vector<std::int32_t>{experts - 1, 0, 1, 2}));
       }
-      expect_dealt(given, got);
+      expect_dispatched(given, got);
     }
   }
 }

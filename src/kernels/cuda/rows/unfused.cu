@@ -68,8 +68,10 @@ __global__ void __launch_bounds__(kThreads) swiglu_kernel(const Swiglu work) {
     auto* out = reinterpret_cast<uint2*>(work.out + row * work.out_stride);
     for (int i = threadIdx.x; i < fours; i += kThreads) {
       const float4 gate = gates[i], up = ups[i];
-      out[i] = {pack_bf16(swiglu(gate.x, up.x, work.limit), swiglu(gate.y, up.y, work.limit)),
-                pack_bf16(swiglu(gate.z, up.z, work.limit), swiglu(gate.w, up.w, work.limit))};
+      out[i] = {pack_bf16(clamped_swiglu(gate.x, up.x, work.limit),
+                          clamped_swiglu(gate.y, up.y, work.limit)),
+                pack_bf16(clamped_swiglu(gate.z, up.z, work.limit),
+                          clamped_swiglu(gate.w, up.w, work.limit))};
     }
   }
 }

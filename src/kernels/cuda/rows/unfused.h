@@ -57,7 +57,8 @@ struct Swiglu {
 void swiglu(const Swiglu& work, const Launch& how);
 
 /// x[t] += the sum over ranks of weight times the row of y that its expert made for t, in the order
-/// of ranks. Rows of y are slots as deal() of router.h deals them: an expert's by ascending token.
+/// of ranks. Rows of y are slots as dispatch() of router.h dispatches them: an expert's by
+/// ascending token.
 struct WeightedCombine {
   float* x = nullptr;        // [tokens, hidden]
   const float* y = nullptr;  // [slots, hidden]

@@ -176,7 +176,7 @@ TEST(UnfusedOnGpu, swiglu_takes_gates_before_ups) {
   }
 }
 
-/// Experts' rows by slot, dealt as deal() deals them; the last tokens are padding.
+/// Experts' rows by slot, dispatched as dispatch() dispatches them; the last tokens are padding.
 void expect_combined(std::size_t tokens, std::size_t real, std::size_t num_experts) {
   const std::size_t per_token = 4, hidden = 68;
   const Random random(8);

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "kernels/cuda/sampling/row_team.cuh"
+#include "kernels/cuda/sampling/cluster_row.cuh"
 #include "kernels/cuda/sampling/sample.h"
 #include "ptx/exp2.cuh"
 
@@ -12,11 +12,11 @@ namespace gauntlet::kernels::cuda::inline sampling {
 constexpr float kLog2E = 1.4426950408889634f;
 constexpr float kOneWeight = 0x1p44f;
 static_assert(kMostVocab <= 1 << 19, "sums of weights have 63 bits");
-constexpr int kBinBits = kTeam > 1 ? 10 : 9;
+constexpr int kBinBits = kRowBlocks > 1 ? 10 : 9;
 constexpr int kBins = 1 << kBinBits;
-/// Bins that a block sums over the team, one to a thread.
-constexpr int kSlice = kBins / kTeam;
-static_assert(kSlice % 32 == 0 && kSlice <= kTeamThreads && kTeamWarps <= 32);
+/// Bins that a block sums over the cluster, one to a thread.
+constexpr int kSlice = kBins / kRowBlocks;
+static_assert(kSlice % 32 == 0 && kSlice <= kRowThreads && kRowWarps <= 32);
 
 /// A sum in shared memory, which adds 32 bits at a time: whoever overflows the lower half carries.
 struct alignas(8) Bin {
@@ -40,9 +40,9 @@ struct FoundBin {
 
 struct DrawShared {
   Bin bins[kBins];                // zero between searches
-  std::uint64_t running[kSlice];  // sums up to each bin of this block's slice, over the team
-  std::uint64_t warps[kTeamWarps];
-  Said<std::uint64_t> sums;
+  std::uint64_t running[kSlice];  // sums up to each bin of this block's slice, over the cluster
+  std::uint64_t warps[kRowWarps];
+  Exchanged<std::uint64_t> sums;
   FoundBin found;
   std::int32_t located;
 };
@@ -90,7 +90,7 @@ __device__ __forceinline__ std::uint64_t warp_running_sum(std::uint64_t value, i
   return value;
 }
 
-/// One row's draw. Every thread of the team calls every function, with the same arguments.
+/// One row's draw. Every thread of the cluster calls every function, with the same arguments.
 class Draw {
  public:
   __device__ Draw(const Row& row, DrawShared& shared)
@@ -99,8 +99,8 @@ class Draw {
     __syncthreads();
   }
 
-  /// `top` is the largest permitted logit, above -inf; every warp of the team has one at or above
-  /// `floor`.
+  /// `top` is the largest permitted logit, above -inf; every warp of the cluster has one at or
+  /// above `floor`.
   __device__ std::int32_t token(const DrawParams& how, float top, float floor) {
     const float scale = kLog2E / how.temperature;
     const auto weigh = [&](float logit) {
@@ -121,7 +121,7 @@ class Draw {
       float low;
       if (counts) {
         wanted = most = how.top_k;
-        low = most <= kTeam * kTeamWarps ? floor : -INFINITY;
+        low = most <= kRowBlocks * kRowWarps ? floor : -INFINITY;
       } else {
         const auto total = static_cast<double>(
             sum([&](float logit, int id) { return kept.holds(logit, id) ? weight(logit) : 0; }));
@@ -147,13 +147,13 @@ class Draw {
 
  private:
   __device__ void clear_bins() {
-    for (int i = threadIdx.x; i < kBins; i += kTeamThreads) shared_.bins[i] = {};
+    for (int i = threadIdx.x; i < kBins; i += kRowThreads) shared_.bins[i] = {};
   }
 
   template <class Measure>
   __device__ std::uint64_t sum(Measure measure) {
     std::uint64_t own = 0;
-    row_.each(row_.begin + threadIdx.x, row_.end, kTeamThreads,
+    row_.each(row_.begin + threadIdx.x, row_.end, kRowThreads,
               [&](float logit, int id) { own += measure(logit, id); });
     return total_of(say_sum(own));
   }
@@ -164,14 +164,14 @@ class Draw {
     if (lane_ == 0) shared_.warps[warp_] = own;
     __syncthreads();
     const std::uint64_t block =
-        warp_ == 0 ? warp_sum(lane_ < kTeamWarps ? shared_.warps[lane_] : 0) : 0;
-    return say(shared_.sums, turn_, block);
+        warp_ == 0 ? warp_sum(lane_ < kRowWarps ? shared_.warps[lane_] : 0) : 0;
+    return exchange(shared_.sums, turn_, block);
   }
 
   __device__ static std::uint64_t total_of(const std::uint64_t* sums) {
     std::uint64_t total = 0;
 #pragma unroll
-    for (int b = 0; b < kTeam; ++b) total += sums[b];
+    for (int b = 0; b < kRowBlocks; ++b) total += sums[b];
     return total;
   }
 
@@ -184,7 +184,7 @@ class Draw {
     std::uint64_t above = 0;  // what `high` and larger measured in earlier rounds
     for (;;) {
       const int shift = max(0, 32 - __clz(high - low) - kBinBits);
-      row_.each(row_.begin + threadIdx.x, row_.end, kTeamThreads, [&](float logit, int id) {
+      row_.each(row_.begin + threadIdx.x, row_.end, kRowThreads, [&](float logit, int id) {
         const std::uint32_t order = ordered(logit);
         if (order < low || order > high || !kept.holds(order, id)) return;
         shared_.bins[(high - order) >> shift].add(measure(logit));
@@ -212,13 +212,13 @@ class Draw {
 
   /// The bin with which all blocks' bins, laid end to end, reach `wanted`. Clears the bins.
   __device__ FoundBin find(std::uint64_t wanted) {
-    team_barrier();
+    cluster_barrier();
     const bool sums = threadIdx.x < kSlice;
     std::uint64_t size = 0;
     if (sums) {
       Bin& bin = shared_.bins[blockIdx.x * kSlice + threadIdx.x];
 #pragma unroll
-      for (int b = 0; b < kTeam; ++b) size += of_block(bin, b).size();
+      for (int b = 0; b < kRowBlocks; ++b) size += of_block(bin, b).size();
     }
     std::uint64_t up_to = warp_running_sum(size, lane_);
     if (lane_ == 31) shared_.warps[warp_] = up_to;
@@ -230,12 +230,12 @@ class Draw {
       slice += shared_.warps[w];
     }
     if (sums) shared_.running[threadIdx.x] = up_to;
-    const std::uint64_t* slices = say(shared_.sums, turn_, slice);
+    const std::uint64_t* slices = exchange(shared_.sums, turn_, slice);
     clear_bins();
     int owner = 0;
     std::uint64_t before = 0;
-    while (owner < kTeam && before + slices[owner] < wanted) before += slices[owner++];
-    if (owner == kTeam) return {};
+    while (owner < kRowBlocks && before + slices[owner] < wanted) before += slices[owner++];
+    if (owner == kRowBlocks) return {};
     if (sums) {
       const int at = threadIdx.x;
       const std::uint64_t to = before + of_block(shared_.running[at], owner);
@@ -253,7 +253,7 @@ class Draw {
   /// order of ids.
   template <class Aim, class Measure>
   __device__ std::int32_t locate(Aim aim, Measure measure) {
-    const int share = (row_.end - row_.begin + kTeamWarps - 1) / kTeamWarps;
+    const int share = (row_.end - row_.begin + kRowWarps - 1) / kRowWarps;
     const int begin = min(row_.end, row_.begin + warp_ * share);
     const int end = min(row_.end, begin + share);
     std::uint64_t own = 0;
@@ -261,13 +261,13 @@ class Draw {
     const std::uint64_t* blocks = say_sum(own);
     std::uint64_t left = aim(total_of(blocks));
     int owner = 0;
-    while (owner < kTeam - 1 && left >= blocks[owner]) left -= blocks[owner++];
+    while (owner < kRowBlocks - 1 && left >= blocks[owner]) left -= blocks[owner++];
     if (owner == static_cast<int>(blockIdx.x)) {
       int warp = 0;
-      while (warp < kTeamWarps - 1 && left >= shared_.warps[warp]) left -= shared_.warps[warp++];
+      while (warp < kRowWarps - 1 && left >= shared_.warps[warp]) left -= shared_.warps[warp++];
       if (warp == warp_) walk(begin, end, left, measure);
     }
-    team_barrier();
+    cluster_barrier();
     return shared_.located;
   }
 
@@ -300,7 +300,7 @@ class Draw {
         left -= sizes[j];
         ++at;
       }
-      for (int b = 0; b < kTeam; ++b) of_block(shared_.located, b) = id + at;
+      for (int b = 0; b < kRowBlocks; ++b) of_block(shared_.located, b) = id + at;
       return;
     }
   }

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/sampling/cluster_row.cuh"
 #include "kernels/cuda/sampling/draw.cuh"
-#include "kernels/cuda/sampling/row_team.cuh"
 #include "kernels/cuda/sampling/sample.h"
 #include "ptx/exp2.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -43,8 +43,8 @@ struct Summary {
 };
 
 struct SummaryShared {
-  Summary warps[kTeamWarps];
-  Said<Summary> blocks;
+  Summary warps[kRowWarps];
+  Exchanged<Summary> blocks;
   Summary row;
 };
 
@@ -87,11 +87,11 @@ __device__ __forceinline__ Summary summary_of(const Row& row) {
   Summary own;
   const int from = row.begin + static_cast<int>(threadIdx.x);
   row.batches<kFirstBatch>(
-      from, row.end, kTeamThreads, [&](const float4(&batch)[kFirstBatch], int quad) {
+      from, row.end, kRowThreads, [&](const float4(&batch)[kFirstBatch], int quad) {
         const float before = own.best.top;
 #pragma unroll
         for (int b = 0; b < kFirstBatch; ++b) {
-          const int id = row.first_id(quad + b * kTeamThreads);
+          const int id = row.first_id(quad + b * kRowThreads);
           own.best.see(batch[b].x, id);
           own.best.see(batch[b].y, id + 1);
           own.best.see(batch[b].z, id + 2);
@@ -109,11 +109,11 @@ __device__ __forceinline__ Summary summary_of(const Row& row) {
   own.permitted = own.best;
   if (kRows == Rows::greedy || row.allowed == nullptr) return own;
   own.permitted = {};
-  row.each(from, row.end, kTeamThreads, [&](float logit, int id) { own.permitted.see(logit, id); });
+  row.each(from, row.end, kRowThreads, [&](float logit, int id) { own.permitted.see(logit, id); });
   return own;
 }
 
-/// Every thread of the team gets the row's.
+/// Every thread of the cluster gets the row's.
 template <Rows kRows>
 __device__ Summary summarise(const Row& row, SummaryShared& shared) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -121,12 +121,12 @@ __device__ Summary summarise(const Row& row, SummaryShared& shared) {
   own.floor = own.permitted.top;
   if (lane == 0) shared.warps[warp] = own;
   __syncthreads();
-  if (warp == 0) own = of_lane(join_lanes<kTeamWarps>(shared.warps[lane % kTeamWarps], lane), 0);
-  team_is_here();
+  if (warp == 0) own = of_lane(join_lanes<kRowWarps>(shared.warps[lane % kRowWarps], lane), 0);
+  wait_for_cluster();
   int turn = 0;
-  const Summary* blocks = say(shared.blocks, turn, own);
+  const Summary* blocks = exchange(shared.blocks, turn, own);
   if (warp == 0) {
-    own = join_lanes<kTeam>(blocks[lane % kTeam], lane);
+    own = join_lanes<kRowBlocks>(blocks[lane % kRowBlocks], lane);
     if (lane == 0) shared.row = own;
   }
   __syncthreads();
@@ -134,11 +134,11 @@ __device__ Summary summarise(const Row& row, SummaryShared& shared) {
 }
 
 template <Rows kRows>
-__global__ void GAUNTLET_TEAM_KERNEL __launch_bounds__(kTeamThreads, 2)
+__global__ void GAUNTLET_CLUSTER_KERNEL __launch_bounds__(kRowThreads, 2)
     sample_kernel(const Sample work) {
   __shared__ SummaryShared summary_shared;
-  if (blockIdx.x >= kTeam) return;
-  say_here();
+  if (blockIdx.x >= kRowBlocks) return;
+  announce_block();
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
   const std::int64_t index = blockIdx.y;
@@ -171,8 +171,8 @@ void launch_rows(const Sample& work, const Launch& how) {
   check(work.vocab <= kMostVocab, "more logits to a row than a draw can weigh");
   check(reinterpret_cast<std::uintptr_t>(work.logits) % 16 == 0, "logits begin with 16 bytes");
   launch(sample_kernel<kRows>,
-         {.grid = dim3(kTeamBlocks, static_cast<unsigned>(work.num_rows)),
-          .block = dim3(kTeamThreads)},
+         {.grid = dim3(kClusterBlocks, static_cast<unsigned>(work.num_rows)),
+          .block = dim3(kRowThreads)},
          how, work);
 }
 

@@ -1,10 +1,10 @@
-#include "kernels/cuda/product/wide_tiles.h"
+#include "kernels/cuda/product/prefill_tiles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "kernels/cuda/product/wide_schedule.h"
+#include "kernels/cuda/product/prefill_schedule.h"
 
 namespace gauntlet::kernels::cuda::inline product {
 namespace {
@@ -18,7 +18,7 @@ constexpr double kTileClocks = 2500;
 /// Experts are not equally busy: quarters of them have these shares of the average.
 constexpr std::array<double, 4> kBusy{0.5, 0.8, 1.1, 1.6};
 
-double tile_clocks(const WideShape& shape, int consumers, int width) {
+double tile_clocks(const PrefillShape& shape, int consumers, int width) {
   const FragmentMatrix matrix{.format = shape.format, .rows = shape.rows, .cols = shape.cols};
   const double tensor = consumers * 4.0 * width / 2;
   const double copies =
@@ -28,18 +28,19 @@ double tile_clocks(const WideShape& shape, int consumers, int width) {
 }
 
 /// Clocks until the last block has finished.
-double product_clocks(const WideShape& shape, const WideTile& tile) {
+double product_clocks(const PrefillShape& shape, const PrefillTile& tile) {
   const FragmentMatrix matrix{.format = shape.format, .rows = shape.rows, .cols = shape.cols};
   const std::int64_t row_tiles = (matrix.row_blocks() + tile.consumers - 1) / tile.consumers;
-  const WideSchedule schedule{.first_slot = nullptr,
-                              .num_experts = 0,
-                              .row_tiles = 0,
-                              .tokens = tile.tokens,
-                              .width = tile.tokens};
-  std::array<std::int64_t, kWideWidths.size()> items{};
+  const PrefillSchedule schedule{.first_slot = nullptr,
+                                 .num_experts = 0,
+                                 .row_tiles = 0,
+                                 .tokens = tile.tokens,
+                                 .width = tile.tokens};
+  std::array<std::int64_t, kPrefillWidths.size()> items{};
   const auto add = [&](std::int64_t count, std::int64_t experts) {
     const auto index = [](int width) {
-      return static_cast<std::size_t>(std::ranges::find(kWideWidths, width) - kWideWidths.begin());
+      return static_cast<std::size_t>(std::ranges::find(kPrefillWidths, width) -
+                                      kPrefillWidths.begin());
     };
     items[index(tile.tokens)] += experts * (count / tile.tokens) * row_tiles;
     const int rest = schedule.width_of(static_cast<int>(count % tile.tokens));
@@ -61,9 +62,9 @@ double product_clocks(const WideShape& shape, const WideTile& tile) {
   double clocks = 0;
   std::int64_t passed = 0;
   const auto rounds = [&](std::int64_t n) { return (n + shape.num_sms - 1) / shape.num_sms; };
-  for (std::size_t i = kWideWidths.size(); i-- > 0;) {
+  for (std::size_t i = kPrefillWidths.size(); i-- > 0;) {
     const std::int64_t more = rounds(passed + items[i]) - rounds(passed);
-    clocks += static_cast<double>(more) * tile_clocks(shape, tile.consumers, kWideWidths[i]);
+    clocks += static_cast<double>(more) * tile_clocks(shape, tile.consumers, kPrefillWidths[i]);
     passed += items[i];
   }
   return clocks;
@@ -71,10 +72,10 @@ double product_clocks(const WideShape& shape, const WideTile& tile) {
 
 }  // namespace
 
-WideTile choose_wide_tile(const WideShape& shape) {
-  WideTile best;
+PrefillTile choose_prefill_tile(const PrefillShape& shape) {
+  PrefillTile best;
   double least = std::numeric_limits<double>::infinity();
-  for (const WideTile& tile : kWideTiles) {
+  for (const PrefillTile& tile : kPrefillTiles) {
     const double clocks = product_clocks(shape, tile);
     if (clocks < least) {
       least = clocks;

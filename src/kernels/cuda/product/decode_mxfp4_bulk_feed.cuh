@@ -1,8 +1,8 @@
 // How a product of stripes is shared out: which stripes of 64 rows a team takes, in which order,
 // and the copies that bring them to its ring in shared memory.
 #pragma once
+#include "kernels/cuda/product/decode_schedule.cuh"
 #include "kernels/cuda/product/ring_place.cuh"
-#include "kernels/cuda/product/skinny_schedule.cuh"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/mbarrier.cuh"
 
@@ -39,8 +39,8 @@ struct StripeMemory {
   float partial[kPartials][kStripeShares][kStripeTeamWarps][kTokenTiles][4][32];
   std::uint64_t full[C::kTeams][kStages];
   std::uint64_t empty[C::kTeams][kStages];
-  Dealing dealing;
-  SkinnyItem run;  // the columns being multiplied
+  ColumnGroups column_groups;
+  DecodeItem run;  // the columns being multiplied
 };
 
 /// Shares of a stripe are whole stages, one after the other, the last ones perhaps shorter. A sum
@@ -145,7 +145,7 @@ class StripeFeed {
   }
   __device__ __forceinline__ void enter_stripe() {
     if (!more_) return;
-    while (p_.groups.num_experts > 0 && shared_.dealing.group_end[expert_] <= walk_.group) {
+    while (p_.groups.num_experts > 0 && shared_.column_groups.group_end[expert_] <= walk_.group) {
       ++expert_;
     }
     const bool whole = walk_.whole();

@@ -8,29 +8,29 @@
 namespace gauntlet::kernels::cuda::inline sampling {
 
 /// Blocks launched for a row: the most that every GPU with clusters takes.
-constexpr int kTeamBlocks = 8;
+constexpr int kClusterBlocks = 8;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define GAUNTLET_TEAM_KERNEL __cluster_dims__(kTeamBlocks, 1, 1)
-constexpr int kTeam = kTeamBlocks;
+#define GAUNTLET_CLUSTER_KERNEL __cluster_dims__(kClusterBlocks, 1, 1)
+constexpr int kRowBlocks = kClusterBlocks;
 #else
-#define GAUNTLET_TEAM_KERNEL
-constexpr int kTeam = 1;  // the blocks beyond the first end at once
+#define GAUNTLET_CLUSTER_KERNEL
+constexpr int kRowBlocks = 1;  // the blocks beyond the first end at once
 #endif
-constexpr int kTeamThreads = 512;
-constexpr int kTeamWarps = kTeamThreads / 32;
+constexpr int kRowThreads = 512;
+constexpr int kRowWarps = kRowThreads / 32;
 
-/// Said first of all: before team_is_here() another block may not have started, and has no shared
-/// memory to write to.
-__device__ __forceinline__ void say_here() {
-  if constexpr (kTeam > 1) ptx::cluster_arrive();
+/// A block calls this before anything else: until wait_for_cluster() another block may not have
+/// started, and then it has no shared memory to write to.
+__device__ __forceinline__ void announce_block() {
+  if constexpr (kRowBlocks > 1) ptx::cluster_arrive();
 }
 
-__device__ __forceinline__ void team_is_here() {
-  if constexpr (kTeam > 1) ptx::cluster_wait();
+__device__ __forceinline__ void wait_for_cluster() {
+  if constexpr (kRowBlocks > 1) ptx::cluster_wait();
 }
 
-__device__ __forceinline__ void team_barrier() {
-  if constexpr (kTeam > 1) {
+__device__ __forceinline__ void cluster_barrier() {
+  if constexpr (kRowBlocks > 1) {
     __syncwarp();
     ptx::cluster_arrive();
     ptx::cluster_wait();
@@ -39,30 +39,30 @@ __device__ __forceinline__ void team_barrier() {
   }
 }
 
-/// The same variable of another block of the team.
+/// The same variable of another block of the cluster.
 template <class T>
 __device__ __forceinline__ T& of_block(T& own, int block) {
-  if constexpr (kTeam > 1) {
+  if constexpr (kRowBlocks > 1) {
     return *ptx::in_block(&own, block);
   } else {
     return own;
   }
 }
 
-/// What every block says at one barrier. Two turns: while some still read one, others may write the
-/// next, and the barrier of that one frees the first.
+/// What every block gives at one barrier. Two turns: while some still read one, others may write
+/// the next, and the barrier of that one frees the first.
 template <class T>
-struct Said {
-  T turns[2][kTeam];
+struct Exchanged {
+  T turns[2][kRowBlocks];
 };
 
 /// Every block gives a value, which its first threads know; every thread can read all of them.
 template <class T>
-__device__ __forceinline__ const T* say(Said<T>& said, int& turn, const T& own) {
+__device__ __forceinline__ const T* exchange(Exchanged<T>& exchanged, int& turn, const T& own) {
   turn ^= 1;
-  if (threadIdx.x < kTeam) of_block(said.turns[turn][blockIdx.x], threadIdx.x) = own;
-  team_barrier();
-  return said.turns[turn];
+  if (threadIdx.x < kRowBlocks) of_block(exchanged.turns[turn][blockIdx.x], threadIdx.x) = own;
+  cluster_barrier();
+  return exchanged.turns[turn];
 }
 
 struct Row {
@@ -78,7 +78,7 @@ struct Row {
     offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(logits) / sizeof(float) % 4);
     quads = reinterpret_cast<const float4*>(logits - offset);
     const int count = (vocab + offset + 3) / 4;
-    const int share = (count + kTeam - 1) / kTeam;
+    const int share = (count + kRowBlocks - 1) / kRowBlocks;
     begin = min(count, static_cast<int>(blockIdx.x) * share);
     end = min(count, begin + share);
   }

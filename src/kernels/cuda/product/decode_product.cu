@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/product/decode_bf16_ring.cuh"
+#include "kernels/cuda/product/decode_mxfp4.h"
+#include "kernels/cuda/product/decode_product.h"
+#include "kernels/cuda/product/decode_schedule.cuh"
 #include "kernels/cuda/product/epilogue.cuh"
-#include "kernels/cuda/product/skinny_fp4.h"
-#include "kernels/cuda/product/skinny_product.h"
-#include "kernels/cuda/product/skinny_ring.cuh"
-#include "kernels/cuda/product/skinny_schedule.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -27,9 +27,9 @@ constexpr int kEnoughStages = 3;
 /// What lies in shared memory in front of x.
 template <int kTokenTiles, int kStages>
 struct alignas(16) Shared {
-  std::uint8_t rings[kSkinnyWarps][kStages][kBf16TileBytes];
-  float partial[2][kSkinnyWarps][kTokenTiles][4][32];  // of parts of the columns
-  Dealing dealing;
+  std::uint8_t rings[kBf16Warps][kStages][kBf16TileBytes];
+  float partial[2][kBf16Warps][kTokenTiles][4][32];  // of parts of the columns
+  ColumnGroups column_groups;
 };
 
 /// Two sums, so that a product need not wait for the one before.
@@ -53,8 +53,8 @@ __device__ __forceinline__ void multiply(std::uint32_t slot, int block, const XR
 }
 
 template <int kTokenTiles, int kStages>
-__global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
-    skinny_kernel(const Product p, const SkinnyLayout layout) {
+__global__ void __launch_bounds__(kBf16Threads, kBlocksPerSm)
+    decode_bf16_kernel(const Product p, const DecodeLayout layout) {
   using Memory = Shared<kTokenTiles, kStages>;
   constexpr int kTurns = 2 * kTokenTiles;
   extern __shared__ __align__(16) std::uint8_t shared_bytes[];
@@ -63,13 +63,13 @@ __global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
   const bool grouped = p.groups.num_experts > 0;
-  if (grouped && p.groups.dealt == Dealt::in_front) {
+  if (grouped && p.groups.dispatched == Dispatched::in_front) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
-  if (grouped) read_dealing(p, layout, shared.dealing);
+  if (grouped) read_column_groups(p, layout, shared.column_groups);
   const int groups =
-      grouped ? shared.dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
+      grouped ? shared.column_groups.group_end[p.groups.num_experts - 1] : layout.plain_groups;
   const int items = groups * layout.row_tiles;
   // Neighbouring tiles go to one block, so that it keeps its x.
   const int blocks = gridDim.x, block_index = blockIdx.x;
@@ -80,11 +80,11 @@ __global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
     ptx::grid_dependency_wait();
     return;
   }
-  RingStream stream(p, layout, shared.dealing, begin, end);
+  RingStream stream(p, layout, shared.column_groups, begin, end);
   const std::uint32_t ring = ptx::shared_address(shared.rings[warp]) + lane * 16;
 #pragma unroll 1
   for (int s = 0; s < kStages; ++s) stream.load(ring + s * kBf16TileBytes);
-  if (!grouped || p.groups.dealt == Dealt::earlier) {
+  if (!grouped || p.groups.dispatched == Dispatched::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
@@ -92,23 +92,23 @@ __global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
   std::uint32_t slot = 0;
   int part = warp, first_turn = 0, parity = 0, staged = -1;
   XRows<kTokenTiles> x;
-  SkinnyItem item = locate(p, layout, shared.dealing, begin / layout.row_tiles);
+  DecodeItem item = locate(p, layout, shared.column_groups, begin / layout.row_tiles);
   item.tile = begin - item.group * layout.row_tiles;
   for (int index = begin; index < end; ++index, parity ^= 1) {
     if (item.group != staged) {
       __syncthreads();
-      stage_x<kSkinnyThreads>(p, layout, item, x_shared);
+      stage_x<kBf16Threads>(p, layout, item, x_shared);
       __syncthreads();
       staged = item.group;
       x.set(layout, item, ptx::shared_address(x_shared));
     }
     // Other warps finish each time, since who does comes late to the next tile.
-    const int turn = (warp + kSkinnyWarps - first_turn) % kSkinnyWarps;
-    first_turn = (first_turn + kTurns) % kSkinnyWarps;
+    const int turn = (warp + kBf16Warps - first_turn) % kBf16Warps;
+    first_turn = (first_turn + kTurns) % kBf16Warps;
     RowPair bias;
     if (turn < kTurns) bias = bias_of(p, item.expert, item.tile, lane / 4);
     float sums[2][kTokenTiles][4] = {};
-    for (int block = part; block < layout.col_blocks; block += kSkinnyWarps) {
+    for (int block = part; block < layout.col_blocks; block += kBf16Warps) {
       ptx::cp_async_wait_group<kStages - 1>();
       multiply<kTokenTiles>(ring + slot, block, x, sums);
       stream.load(ring + slot);  // behind the products, which have read it
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
       const int column = n * 8 + lane % 4 * 2 + which;
       RowPair all;
 #pragma unroll
-      for (int w = 0; w < kSkinnyWarps; ++w) {
+      for (int w = 0; w < kBf16Warps; ++w) {
         all.upper += partial[w][n][which][lane];
         all.lower += partial[w][n][2 + which][lane];
       }
@@ -137,14 +137,14 @@ __global__ void __launch_bounds__(kSkinnyThreads, kBlocksPerSm)
     }
     ++item.tile;
     if (item.tile == layout.row_tiles && index + 1 < end) {
-      item = locate(p, layout, shared.dealing, item.group + 1);
+      item = locate(p, layout, shared.column_groups, item.group + 1);
     }
   }
 }
 
 template <int kTokenTiles, int kStages>
 std::size_t shared_for(const Product& p) {
-  const SkinnyLayout layout = skinny_layout(p, kTokenTiles);
+  const DecodeLayout layout = decode_layout(p, kTokenTiles);
   const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
   return sizeof(Shared<kTokenTiles, kStages>) +
          static_cast<std::size_t>(columns * layout.x_row_bytes);
@@ -158,43 +158,43 @@ std::size_t half_of_shared() {
 
 /// With the most stages that fit into `allowed` bytes; false where those are fewer than `fewest`.
 template <int kTokenTiles, int kStages = kMostStages>
-bool launch_skinny(const Product& p, const SkinnyTile& tile, std::size_t allowed, int fewest,
-                   const Launch& how) {
+bool launch_bf16(const Product& p, const DecodeTile& tile, std::size_t allowed, int fewest,
+                 const Launch& how) {
   const std::size_t shared = shared_for<kTokenTiles, kStages>(p);
   if (shared > allowed) {
     if constexpr (kStages > kFewestStages) {
       if (kStages > fewest) {
-        return launch_skinny<kTokenTiles, kStages - 1>(p, tile, allowed, fewest, how);
+        return launch_bf16<kTokenTiles, kStages - 1>(p, tile, allowed, fewest, how);
       }
     }
     return false;
   }
-  const auto kernel = skinny_kernel<kTokenTiles, kStages>;
+  const auto kernel = decode_bf16_kernel<kTokenTiles, kStages>;
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared)));
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                   cudaSharedmemCarveoutMaxShared));
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
-          .block = dim3(kSkinnyThreads),
+          .block = dim3(kBf16Threads),
           .shared_bytes = shared},
-         how, p, skinny_layout(p, kTokenTiles));
+         how, p, decode_layout(p, kTokenTiles));
   return true;
 }
 
 /// Two blocks to an SM, or one where the tokens leave too little room.
 template <int kTokenTiles>
-bool launch_skinny(const Product& p, SkinnyTile tile, const Launch& how) {
-  if (launch_skinny<kTokenTiles>(p, tile, half_of_shared(), kEnoughStages, how)) return true;
+bool launch_bf16(const Product& p, DecodeTile tile, const Launch& how) {
+  if (launch_bf16<kTokenTiles>(p, tile, half_of_shared(), kEnoughStages, how)) return true;
   tile.blocks = (tile.blocks + kBlocksPerSm - 1) / kBlocksPerSm;
-  return launch_skinny<kTokenTiles>(p, tile, most_shared_bytes(), kFewestStages, how);
+  return launch_bf16<kTokenTiles>(p, tile, most_shared_bytes(), kFewestStages, how);
 }
 
 }  // namespace
 
-SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns, int num_sms) {
-  SkinnyTile tile{.token_tiles = most_columns > 8 ? 2 : 1};
-  const SkinnyLayout layout = skinny_layout(product, tile.token_tiles);
+DecodeTile choose_decode_tile(const Product& product, std::int64_t most_columns, int num_sms) {
+  DecodeTile tile{.token_tiles = most_columns > 8 ? 2 : 1};
+  const DecodeLayout layout = decode_layout(product, tile.token_tiles);
   const std::int64_t full = product.num_columns / layout.columns_per_group;
   const std::int64_t groups =
       product.groups.num_experts == 0
@@ -202,19 +202,20 @@ SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns,
           : full + std::min<std::int64_t>(product.groups.num_experts, product.num_columns);
   int per_sm = kBlocksPerSm;
   if (product.weights.format == WeightFormat::mxfp4) {
-    tile.teams = choose_fp4_teams(product);
-    per_sm = fp4_blocks_per_sm(tile.teams);
+    tile.teams = choose_mxfp4_teams(product);
+    per_sm = mxfp4_blocks_per_sm(tile.teams);
   }
   tile.blocks =
       static_cast<int>(std::min<std::int64_t>(groups * layout.row_tiles, num_sms * per_sm));
   return tile;
 }
 
-void skinny_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
+void decode_product(const Product& product, const DecodeTile& tile, const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
-  if (product.weights.format == WeightFormat::mxfp4) return skinny_fp4_product(product, tile, how);
-  if (tile.token_tiles == 2 && launch_skinny<2>(product, tile, how)) return;
-  check(launch_skinny<1>(product, tile, how), "x is too wide for the skinny product");
+  if (product.weights.format == WeightFormat::mxfp4)
+    return decode_mxfp4_product(product, tile, how);
+  if (tile.token_tiles == 2 && launch_bf16<2>(product, tile, how)) return;
+  check(launch_bf16<1>(product, tile, how), "x is too wide for the decode product");
 }
 
 }  // namespace gauntlet::kernels::cuda::inline product

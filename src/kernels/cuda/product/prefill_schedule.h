@@ -1,4 +1,4 @@
-// Which piece of a wide product a block computes next. Wide tiles of all experts come before
+// Which piece of a prefill product a block computes next. Wide tiles of all experts come before
 // narrower ones, so that blocks that walk with a constant stride end together.
 #pragma once
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace gauntlet::kernels::cuda::inline product {
 inline constexpr int kNarrowestTile = 16;
 
 /// `width` columns are computed, the first `slots` of them are stored.
-struct WideWork {
+struct PrefillWork {
   int expert;
   int row_tile;
   int first_slot;
@@ -20,7 +20,7 @@ struct WideWork {
 
 /// Walks the items 0, 1, ... of a product; the same for every thread that asks. The last tile of an
 /// expert is as narrow as a half or a quarter of the others where that is enough for it.
-struct WideSchedule {
+struct PrefillSchedule {
   const std::int32_t* first_slot;  // [num_experts + 1]
   int num_experts;
   int row_tiles;
@@ -30,7 +30,7 @@ struct WideSchedule {
   int before = 0;  // items of experts already passed
 
   /// False past the last item. Items must be asked for in rising order.
-  GAUNTLET_HOST_DEVICE bool find(int item, WideWork& work) {
+  GAUNTLET_HOST_DEVICE bool find(int item, PrefillWork& work) {
     for (; width >= narrowest(); width /= 2, expert = 0) {
       for (; expert < num_experts; ++expert) {
         const int first = first_slot[expert], count = first_slot[expert + 1] - first;

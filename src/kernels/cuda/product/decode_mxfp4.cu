@@ -1,13 +1,13 @@
-// MXFP4 weights take as long to decode as to load, so neither may wait for the other: every warp
-// streams its weights through a ring in shared memory, on and on over the tiles of its block. A
-// team of warps shares the columns of a tile of 16 rows; teams share the tokens.
+// MXFP4 weights take as long to dequantize as to load, so neither may wait for the other: every
+// warp streams its weights through a ring in shared memory, on and on over the tiles of its block.
+// A team of warps shares the columns of a tile of 16 rows; teams share the tokens.
 #include <algorithm>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/product/decode_mxfp4.h"
+#include "kernels/cuda/product/decode_schedule.cuh"
 #include "kernels/cuda/product/epilogue.cuh"
 #include "kernels/cuda/product/fp4_sums.cuh"
-#include "kernels/cuda/product/skinny_fp4.h"
-#include "kernels/cuda/product/skinny_schedule.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
@@ -36,7 +36,7 @@ struct alignas(16) Shared {
   static constexpr int kStages = kTokenTiles == 1 ? 3 : 2;
   std::uint8_t rings[kTeams * kTeamWarps][kStages][kStageBytes];
   float partial[kTeams][2][kTeamWarps][kTokenTiles][4][32];
-  Dealing dealing;
+  ColumnGroups column_groups;
 };
 
 /// Goes over the tiles of one team: one in so many of a run of tiles with the same columns, then on
@@ -67,9 +67,10 @@ struct Walk {
 template <int kTeams>
 class Stream {
  public:
-  __device__ __forceinline__ Stream(const Product& p, const SkinnyLayout& layout,
-                                    const Dealing& dealing, const Walk& walk, int team, int member)
-      : p_(p), layout_(layout), dealing_(dealing), walk_(walk), team_(team) {
+  __device__ __forceinline__ Stream(const Product& p, const DecodeLayout& layout,
+                                    const ColumnGroups& column_groups, const Walk& walk, int team,
+                                    int member)
+      : p_(p), layout_(layout), column_groups_(column_groups), walk_(walk), team_(team) {
     first_block_ = member * kStageBlocks;
     more_ = first_block_ < layout.col_blocks;
     enter_run();
@@ -107,7 +108,7 @@ class Stream {
     while (more_ && !walk_.in_run()) more_ = walk_.next_run(layout_.row_tiles, team_);
     int expert = 0;
     if (more_ && p_.groups.num_experts > 0) {
-      while (dealing_.group_end[expert] <= walk_.group) ++expert;
+      while (column_groups_.group_end[expert] <= walk_.group) ++expert;
     }
     const int lane = threadIdx.x % 32;
     run_words_ =
@@ -125,8 +126,8 @@ class Stream {
   }
 
   const Product& p_;
-  const SkinnyLayout& layout_;
-  const Dealing& dealing_;
+  const DecodeLayout& layout_;
+  const ColumnGroups& column_groups_;
   Walk walk_;
   const int team_;
   int first_block_;  // of this warp in every tile
@@ -163,7 +164,7 @@ __device__ __forceinline__ void multiply(std::uint32_t words, std::uint32_t scal
 
 template <int kTokenTiles, int kTeams>
 __global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
-    skinny_fp4_kernel(const Product p, const SkinnyLayout layout) {
+    decode_mxfp4_kernel(const Product p, const DecodeLayout layout) {
   using Memory = Shared<kTokenTiles, kTeams>;
   constexpr int kStages = Memory::kStages;
   extern __shared__ __align__(16) std::uint8_t shared_bytes[];
@@ -173,13 +174,13 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
   const int team = warp / kTeamWarps, member = warp % kTeamWarps;
 
   const bool grouped = p.groups.num_experts > 0;
-  if (grouped && p.groups.dealt == Dealt::in_front) {
+  if (grouped && p.groups.dispatched == Dispatched::in_front) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
-  if (grouped) read_dealing(p, layout, shared.dealing);
+  if (grouped) read_column_groups(p, layout, shared.column_groups);
   const int groups =
-      grouped ? shared.dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
+      grouped ? shared.column_groups.group_end[p.groups.num_experts - 1] : layout.plain_groups;
   const std::int64_t items = static_cast<std::int64_t>(groups) * layout.row_tiles;
   const int begin = static_cast<int>(items * blockIdx.x / gridDim.x);
   const int end = static_cast<int>(items * (blockIdx.x + 1) / gridDim.x);
@@ -188,11 +189,11 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
     return;
   }
   Walk walk(begin, end, layout.row_tiles, team);
-  Stream<kTeams> stream(p, layout, shared.dealing, walk, team, member);
+  Stream<kTeams> stream(p, layout, shared.column_groups, walk, team, member);
   const std::uint32_t ring = ptx::shared_address(shared.rings[warp]);
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) stream.load(ring + s * kStageBytes + lane * 16);
-  if (!grouped || p.groups.dealt == Dealt::earlier) {
+  if (!grouped || p.groups.dispatched == Dispatched::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
   int parity = 0, finisher = 0;
   XRows<kTokenTiles> x;
   do {
-    const SkinnyItem run = locate(p, layout, shared.dealing, walk.group);
+    const DecodeItem run = locate(p, layout, shared.column_groups, walk.group);
     __syncthreads();
     stage_scaled_x<kTeams * kTeamThreads>(p, layout, run, x_shared);
     __syncthreads();
@@ -252,15 +253,15 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, blocks_per_sm(kTeams))
 
 template <int kTokenTiles, int kTeams>
 std::size_t shared_for(const Product& p) {
-  const SkinnyLayout layout = skinny_layout(p, kTokenTiles);
+  const DecodeLayout layout = decode_layout(p, kTokenTiles);
   const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
   return sizeof(Shared<kTokenTiles, kTeams>) +
          static_cast<std::size_t>(columns * layout.x_row_bytes);
 }
 
 template <int kTokenTiles, int kTeams>
-void launch_fp4(const Product& p, const SkinnyTile& tile, const Launch& how) {
-  const auto kernel = skinny_fp4_kernel<kTokenTiles, kTeams>;
+void launch_mxfp4(const Product& p, const DecodeTile& tile, const Launch& how) {
+  const auto kernel = decode_mxfp4_kernel<kTokenTiles, kTeams>;
   const std::size_t shared = shared_for<kTokenTiles, kTeams>(p);
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared)));
@@ -268,26 +269,26 @@ void launch_fp4(const Product& p, const SkinnyTile& tile, const Launch& how) {
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
           .block = dim3(kTeams * kTeamThreads),
           .shared_bytes = shared},
-         how, p, skinny_layout(p, kTokenTiles));
+         how, p, decode_layout(p, kTokenTiles));
 }
 
 }  // namespace
 
-int fp4_blocks_per_sm(int teams) { return blocks_per_sm(teams); }
+int mxfp4_blocks_per_sm(int teams) { return blocks_per_sm(teams); }
 
-int choose_fp4_teams(const Product& product) {
+int choose_mxfp4_teams(const Product& product) {
   return product.num_columns <= kFewColumns ? kFewTeams : kManyTeams;
 }
 
-void skinny_fp4_product(const Product& product, const SkinnyTile& tile, const Launch& how) {
+void decode_mxfp4_product(const Product& product, const DecodeTile& tile, const Launch& how) {
   const std::size_t allowed = most_shared_bytes();
   if (tile.token_tiles == 2 && shared_for<2, kTwoTileTeams>(product) <= allowed) {
-    return launch_fp4<2, kTwoTileTeams>(product, tile, how);
+    return launch_mxfp4<2, kTwoTileTeams>(product, tile, how);
   }
   if (tile.teams == kManyTeams && shared_for<1, kManyTeams>(product) <= allowed) {
-    return launch_fp4<1, kManyTeams>(product, tile, how);
+    return launch_mxfp4<1, kManyTeams>(product, tile, how);
   }
-  launch_fp4<1, kFewTeams>(product, tile, how);
+  launch_mxfp4<1, kFewTeams>(product, tile, how);
 }
 
 }  // namespace gauntlet::kernels::cuda::inline product

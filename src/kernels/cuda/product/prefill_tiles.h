@@ -1,4 +1,4 @@
-// Which tile a wide product is cut into.
+// Which tile a prefill product is cut into.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,20 +8,20 @@
 namespace gauntlet::kernels::cuda::inline product {
 
 /// A block's share: 64 * consumers rows by `tokens` columns; each consumer is a warpgroup.
-struct WideTile {
+struct PrefillTile {
   int tokens = 0;
   int consumers = 0;
 
-  friend constexpr bool operator==(const WideTile&, const WideTile&) = default;
+  friend constexpr bool operator==(const PrefillTile&, const PrefillTile&) = default;
 };
 
 /// Tokens that one instruction multiplies.
-inline constexpr std::array<int, 5> kWideWidths{16, 32, 64, 128, 256};
+inline constexpr std::array<int, 5> kPrefillWidths{16, 32, 64, 128, 256};
 
-inline constexpr std::array<WideTile, 8> kWideTiles{
+inline constexpr std::array<PrefillTile, 8> kPrefillTiles{
     {{16, 1}, {16, 2}, {32, 1}, {32, 2}, {64, 1}, {64, 2}, {128, 2}, {256, 2}}};
 
-struct WideShape {
+struct PrefillShape {
   WeightFormat format = WeightFormat::bf16;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -31,6 +31,6 @@ struct WideShape {
 };
 
 /// The tile expected to be fastest.
-WideTile choose_wide_tile(const WideShape& shape);
+PrefillTile choose_prefill_tile(const PrefillShape& shape);
 
 }  // namespace gauntlet::kernels::cuda::inline product

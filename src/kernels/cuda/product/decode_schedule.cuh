@@ -1,4 +1,4 @@
-// Which rows and columns a block of a skinny product takes, in which order, and the columns in its
+// Which rows and columns a block of a decode product takes, in which order, and the columns in its
 // shared memory.
 #pragma once
 #include "kernels/cuda/product/product.h"
@@ -9,7 +9,7 @@ constexpr int kTilesPerBlock = kBlockRows / kTileRows;
 constexpr int kMostExperts = 256;
 constexpr int kRowPad = 16;  // bytes between rows of x, so that eight of them fall on all banks
 
-struct SkinnyLayout {
+struct DecodeLayout {
   int row_tiles;
   int col_blocks;
   int columns_per_group;
@@ -17,7 +17,7 @@ struct SkinnyLayout {
   int x_row_bytes;
 };
 
-inline SkinnyLayout skinny_layout(const Product& p, int token_tiles) {
+inline DecodeLayout decode_layout(const Product& p, int token_tiles) {
   const int per_group = 8 * token_tiles;
   const auto col_blocks = static_cast<int>(p.weights.col_blocks());
   return {.row_tiles = static_cast<int>((p.weights.rows + kTileRows - 1) / kTileRows),
@@ -28,7 +28,7 @@ inline SkinnyLayout skinny_layout(const Product& p, int token_tiles) {
 }
 
 /// A tile of rows with the columns it is multiplied with.
-struct SkinnyItem {
+struct DecodeItem {
   int expert = 0;
   int tile = 0;
   int first_column = 0;
@@ -38,31 +38,32 @@ struct SkinnyItem {
 
 /// Where experts' slots begin and how many groups of columns end before the next expert, kept where
 /// it can be read again and again.
-struct Dealing {
+struct ColumnGroups {
   int first_slot[kMostExperts + 1];
   int group_end[kMostExperts];
 };
 
 /// By all threads of a block.
-__device__ inline void read_dealing(const Product& p, const SkinnyLayout& layout,
-                                    Dealing& dealing) {
+__device__ inline void read_column_groups(const Product& p, const DecodeLayout& layout,
+                                          ColumnGroups& column_groups) {
   const int experts = p.groups.num_experts;
   for (int e = threadIdx.x; e <= experts; e += blockDim.x) {
-    dealing.first_slot[e] = p.groups.first_slot[e];
+    column_groups.first_slot[e] = p.groups.first_slot[e];
   }
   __syncthreads();
   if (threadIdx.x < 32) {
     int before = 0;
     for (int first = 0; first < experts; first += 32) {
       const int e = first + threadIdx.x;
-      const int slots = e < experts ? dealing.first_slot[e + 1] - dealing.first_slot[e] : 0;
+      const int slots =
+          e < experts ? column_groups.first_slot[e + 1] - column_groups.first_slot[e] : 0;
       int groups = (slots + layout.columns_per_group - 1) / layout.columns_per_group;
 #pragma unroll
       for (int offset = 1; offset < 32; offset *= 2) {
         const int other = __shfl_up_sync(0xFFFFFFFF, groups, offset);
         if (static_cast<int>(threadIdx.x) >= offset) groups += other;
       }
-      if (e < experts) dealing.group_end[e] = before + groups;
+      if (e < experts) column_groups.group_end[e] = before + groups;
       before += __shfl_sync(0xFFFFFFFF, groups, 31);
     }
   }
@@ -70,16 +71,17 @@ __device__ inline void read_dealing(const Product& p, const SkinnyLayout& layout
 }
 
 /// A group's columns, and its first tile.
-__device__ __forceinline__ SkinnyItem locate(const Product& p, const SkinnyLayout& layout,
-                                             const Dealing& dealing, int group) {
-  SkinnyItem item{.group = group};
+__device__ __forceinline__ DecodeItem locate(const Product& p, const DecodeLayout& layout,
+                                             const ColumnGroups& column_groups, int group) {
+  DecodeItem item{.group = group};
   int first = item.group * layout.columns_per_group;
   int end = static_cast<int>(p.num_columns);
   if (p.groups.num_experts > 0) {
-    while (dealing.group_end[item.expert] <= item.group) ++item.expert;
-    const int before = item.expert == 0 ? 0 : dealing.group_end[item.expert - 1];
-    first = dealing.first_slot[item.expert] + (item.group - before) * layout.columns_per_group;
-    end = dealing.first_slot[item.expert + 1];
+    while (column_groups.group_end[item.expert] <= item.group) ++item.expert;
+    const int before = item.expert == 0 ? 0 : column_groups.group_end[item.expert - 1];
+    first =
+        column_groups.first_slot[item.expert] + (item.group - before) * layout.columns_per_group;
+    end = column_groups.first_slot[item.expert + 1];
   }
   item.first_column = first;
   item.num_columns = min(layout.columns_per_group, end - first);
@@ -88,8 +90,8 @@ __device__ __forceinline__ SkinnyItem locate(const Product& p, const SkinnyLayou
 
 /// By all threads of a block, several loads of each under way.
 template <int kThreads>
-__device__ __forceinline__ void stage_x(const Product& p, const SkinnyLayout& layout,
-                                        const SkinnyItem& item, std::uint8_t* x) {
+__device__ __forceinline__ void stage_x(const Product& p, const DecodeLayout& layout,
+                                        const DecodeItem& item, std::uint8_t* x) {
   const int pieces = layout.col_blocks * (kBlockCols * 2 / 16);
 #pragma unroll 4
   for (int i = threadIdx.x; i < item.num_columns * pieces; i += kThreads) {
@@ -109,7 +111,7 @@ template <int kTokenTiles>
 struct XRows {
   std::uint32_t row[kTokenTiles];
 
-  __device__ __forceinline__ void set(const SkinnyLayout& layout, const SkinnyItem& item,
+  __device__ __forceinline__ void set(const DecodeLayout& layout, const DecodeItem& item,
                                       std::uint32_t x) {
     const int lane = threadIdx.x % 32;
 #pragma unroll

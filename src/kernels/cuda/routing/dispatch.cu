@@ -1,5 +1,5 @@
-// Many picks dealt out: a block per expert, its warps each a stretch of the picks, so that order is
-// kept.
+// Dispatch of many picks: a block per expert, its warps each a stretch of the picks, so that order
+// is kept.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/routing/router.h"
 #include "ptx/grid_dependency.cuh"
@@ -25,7 +25,7 @@ __device__ __forceinline__ Counts warp_sum(Counts counts) {
   return counts;
 }
 
-__global__ void __launch_bounds__(kThreads) deal_kernel(const Deal work) {
+__global__ void __launch_bounds__(kThreads) dispatch_kernel(const Dispatch work) {
   __shared__ Counts of_warp[kWarps];
   ptx::grid_dependency_wait();
   ptx::grid_dependency_launch();
@@ -72,8 +72,8 @@ static_assert(kWarps == 32, "a warp adds up what the warps have counted");
 
 }  // namespace
 
-void deal(const Deal& work, const Launch& how) {
-  launch(deal_kernel,
+void dispatch(const Dispatch& work, const Launch& how) {
+  launch(dispatch_kernel,
          {.grid = dim3(static_cast<unsigned>(work.num_experts)), .block = dim3(kThreads)}, how,
          work);
 }

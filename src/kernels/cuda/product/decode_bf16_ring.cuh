@@ -1,29 +1,29 @@
 // How the warps of a bf16 product share the columns of a tile and stream their weights through
 // rings in shared memory.
 #pragma once
-#include "kernels/cuda/product/skinny_schedule.cuh"
+#include "kernels/cuda/product/decode_schedule.cuh"
 #include "ptx/cp_async.cuh"
 
 namespace gauntlet::kernels::cuda::inline product {
 
-constexpr int kSkinnyWarps = 8;
-constexpr int kSkinnyThreads = kSkinnyWarps * 32;
+constexpr int kBf16Warps = 8;
+constexpr int kBf16Threads = kBf16Warps * 32;
 
 /// Warps share a tile's blocks of 64 columns in parts; the first parts have one more where they do
 /// not divide, and go to other warps from tile to tile.
 __device__ __forceinline__ int next_part(int part, int col_blocks) {
-  return (part + kSkinnyWarps - col_blocks % kSkinnyWarps) % kSkinnyWarps;
+  return (part + kBf16Warps - col_blocks % kBf16Warps) % kBf16Warps;
 }
 
 /// A warp's loads, ahead of what it multiplies. A lane loads what it will read itself, so that
 /// nobody waits for another lane.
 class RingStream {
  public:
-  __device__ __forceinline__ RingStream(const Product& p, const SkinnyLayout& layout,
-                                        const Dealing& dealing, int begin, int end)
+  __device__ __forceinline__ RingStream(const Product& p, const DecodeLayout& layout,
+                                        const ColumnGroups& column_groups, int begin, int end)
       : p_(p),
         layout_(layout),
-        dealing_(dealing),
+        column_groups_(column_groups),
         tiles_left_(end - begin),
         group_(begin / layout.row_tiles),
         tile_(begin - group_ * layout.row_tiles),
@@ -38,8 +38,8 @@ class RingStream {
     if (tiles_left_ > 0) {
 #pragma unroll
       for (int s = 0; s < 4; ++s) ptx::cp_async_16(slot + s * 512, from_ + s * 512);
-      from_ += kSkinnyWarps * kBf16BlockBytes;
-      block_ += kSkinnyWarps;
+      from_ += kBf16Warps * kBf16BlockBytes;
+      block_ += kBf16Warps;
       if (block_ >= layout_.col_blocks) {
         leave_tile();
         enter_tile();
@@ -51,7 +51,7 @@ class RingStream {
  private:
   __device__ __forceinline__ void enter_group() {
     if (p_.groups.num_experts > 0) {
-      while (dealing_.group_end[expert_] <= group_) ++expert_;
+      while (column_groups_.group_end[expert_] <= group_) ++expert_;
     }
   }
   /// Or the next in which this warp has a part.
@@ -73,8 +73,8 @@ class RingStream {
   }
 
   const Product& p_;
-  const SkinnyLayout& layout_;
-  const Dealing& dealing_;
+  const DecodeLayout& layout_;
+  const ColumnGroups& column_groups_;
   int tiles_left_;
   int group_, tile_;
   int part_;

@@ -7,15 +7,15 @@
 namespace gauntlet::kernels::cuda::inline product {
 
 /// How a launch is cut up; made by host code.
-struct SkinnyTile {
+struct DecodeTile {
   int token_tiles = 1;  // of 8 tokens, taken together: 1 or 2
   int blocks = 1;       // of the grid
   int teams = 1;        // of warps in a block, for MXFP4
 };
 
 /// `most_columns`: of one matrix; for experts the most that one of them can get.
-SkinnyTile choose_skinny_tile(const Product& product, std::int64_t most_columns, int num_sms);
+DecodeTile choose_decode_tile(const Product& product, std::int64_t most_columns, int num_sms);
 
-void skinny_product(const Product& product, const SkinnyTile& tile, const Launch& how);
+void decode_product(const Product& product, const DecodeTile& tile, const Launch& how);
 
 }  // namespace gauntlet::kernels::cuda::inline product

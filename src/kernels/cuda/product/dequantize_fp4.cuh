@@ -29,8 +29,8 @@ __device__ __forceinline__ void spread_word(std::uint32_t word, std::uint32_t (&
 }
 
 /// The factors of the rows undo the 2^-126.
-__device__ __forceinline__ void decode_fp4(std::uint32_t word, std::uint32_t upper_factor,
-                                           std::uint32_t lower_factor, std::uint32_t (&a)[4]) {
+__device__ __forceinline__ void dequantize_fp4(std::uint32_t word, std::uint32_t upper_factor,
+                                               std::uint32_t lower_factor, std::uint32_t (&a)[4]) {
   std::uint32_t spread[4];
   spread_word(word, spread);
   a[0] = multiply_pairs(spread[0], upper_factor);

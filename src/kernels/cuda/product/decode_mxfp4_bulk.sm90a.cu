@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/product/decode_fp4.cuh"
+#include "kernels/cuda/product/decode_mxfp4_bulk.h"
+#include "kernels/cuda/product/decode_mxfp4_bulk_feed.cuh"
+#include "kernels/cuda/product/dequantize_fp4.cuh"
 #include "kernels/cuda/product/epilogue.cuh"
 #include "kernels/cuda/product/fp4_sums.cuh"
-#include "kernels/cuda/product/stripe_feed.cuh"
-#include "kernels/cuda/product/stripe_product.h"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -32,8 +32,8 @@ __device__ __forceinline__ void add_products(const uint4& steps, std::uint32_t f
   for (int half = 0; half < 2; ++half) {
     const std::uint32_t upper = scale_pair(factors, half), lower = scale_pair(factors, 2 + half);
     std::uint32_t a[2][4];
-    decode_fp4(step[2 * half], upper, lower, a[0]);
-    decode_fp4(step[2 * half + 1], upper, lower, a[1]);
+    dequantize_fp4(step[2 * half], upper, lower, a[0]);
+    dequantize_fp4(step[2 * half + 1], upper, lower, a[1]);
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
       std::uint32_t b[4];
@@ -69,7 +69,7 @@ class Worker {
  public:
   using Memory = StripeMemory<C>;
 
-  __device__ __forceinline__ Worker(const Product& p, const SkinnyLayout& layout, Memory& shared)
+  __device__ __forceinline__ Worker(const Product& p, const DecodeLayout& layout, Memory& shared)
       : p_(p), layout_(layout), shared_(shared) {
     const std::uint32_t ring = ptx::shared_address(shared.rings[team()]);
     words_ = ring + member() * kMxfp4TileBytes + lane() * 16;
@@ -187,7 +187,7 @@ class Worker {
   }
 
   const Product& p_;
-  const SkinnyLayout& layout_;
+  const DecodeLayout& layout_;
   Memory& shared_;
   std::uint32_t words_, scales_;  // this lane's first, in the ring's first stage
   RingPlace<Memory::kStages> place_;
@@ -195,7 +195,8 @@ class Worker {
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    stripe_kernel(const __grid_constant__ Product p, const __grid_constant__ SkinnyLayout layout) {
+    decode_mxfp4_bulk_kernel(const __grid_constant__ Product p,
+                             const __grid_constant__ DecodeLayout layout) {
   using Memory = StripeMemory<C>;
   extern __shared__ __align__(128) std::uint8_t shared_bytes[];
   Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
@@ -207,17 +208,17 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     ptx::fence_mbarrier_init();
   }
   const bool grouped = p.groups.num_experts > 0;
-  if (grouped && p.groups.dealt == Dealt::in_front) {
+  if (grouped && p.groups.dispatched == Dispatched::in_front) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
   if (grouped) {
-    read_dealing(p, layout, shared.dealing);
+    read_column_groups(p, layout, shared.column_groups);
   } else {
     __syncthreads();
   }
   const int groups =
-      grouped ? shared.dealing.group_end[p.groups.num_experts - 1] : layout.plain_groups;
+      grouped ? shared.column_groups.group_end[p.groups.num_experts - 1] : layout.plain_groups;
   const auto row_blocks = static_cast<int>(p.weights.row_blocks());
   const std::int64_t items = static_cast<std::int64_t>(groups) * row_blocks;
   const int begin = static_cast<int>(items * blockIdx.x / gridDim.x);
@@ -230,10 +231,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       StripeFeed<C> feed(p, shared, StripeWalk<C::kTeams>(team, begin, end, row_blocks));
       while (feed.has_more()) feed.load();
     }
-    if (!grouped || p.groups.dealt == Dealt::earlier) ptx::grid_dependency_wait();
+    if (!grouped || p.groups.dispatched == Dispatched::earlier) ptx::grid_dependency_wait();
     return;
   }
-  if (!grouped || p.groups.dealt == Dealt::earlier) {
+  if (!grouped || p.groups.dispatched == Dispatched::earlier) {
     ptx::grid_dependency_wait();
     ptx::grid_dependency_launch();
   }
@@ -243,7 +244,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   StripeWalk<C::kTeams> walk(thread / kStripeTeamThreads, begin, end, row_blocks);
   Worker<C> worker(p, layout, shared);
   do {
-    const SkinnyItem run = locate(p, layout, shared.dealing, walk.group);
+    const DecodeItem run = locate(p, layout, shared.column_groups, walk.group);
     ptx::named_barrier_sync(kWorkersBarrier, C::kWorkers);
     stage_scaled_x<C::kWorkers>(p, layout, run, x_shared);
     if (thread == 0) shared.run = run;
@@ -258,13 +259,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 template <class C>
 std::size_t shared_for(const Product& p) {
-  const SkinnyLayout layout = skinny_layout(p, C::kTokenTiles);
+  const DecodeLayout layout = decode_layout(p, C::kTokenTiles);
   const std::int64_t columns = std::min<std::int64_t>(layout.columns_per_group, p.num_columns);
   return sizeof(StripeMemory<C>) + static_cast<std::size_t>(columns * layout.x_row_bytes);
 }
 
 /// At most; the device knows how many there are.
-std::int64_t most_stripes(const Product& p, const SkinnyLayout& layout) {
+std::int64_t most_stripes(const Product& p, const DecodeLayout& layout) {
   const std::int64_t groups = p.groups.num_experts == 0
                                   ? layout.plain_groups
                                   : p.num_columns / layout.columns_per_group +
@@ -273,12 +274,12 @@ std::int64_t most_stripes(const Product& p, const SkinnyLayout& layout) {
 }
 
 template <class C>
-void launch_stripes(const Product& p, int num_sms, const Launch& how) {
-  const auto kernel = stripe_kernel<C>;
+void launch_bulk(const Product& p, int num_sms, const Launch& how) {
+  const auto kernel = decode_mxfp4_bulk_kernel<C>;
   const std::size_t shared = shared_for<C>(p);
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared)));
-  const SkinnyLayout layout = skinny_layout(p, C::kTokenTiles);
+  const DecodeLayout layout = decode_layout(p, C::kTokenTiles);
   const auto blocks = std::min<std::int64_t>(most_stripes(p, layout), num_sms);
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(blocks)),
@@ -289,26 +290,27 @@ void launch_stripes(const Product& p, int num_sms, const Launch& how) {
 
 }  // namespace
 
-bool stripes_take(const Product& product) {
+bool decode_mxfp4_bulk_takes(const Product& product) {
   if (product.weights.format != WeightFormat::mxfp4) return false;
   cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, stripe_kernel<StripeConfig<1>>) != cudaSuccess) {
+  if (cudaFuncGetAttributes(&attributes, decode_mxfp4_bulk_kernel<StripeConfig<1>>) !=
+      cudaSuccess) {
     cudaGetLastError();  // it must not surface at the next call
     return false;
   }
   return shared_for<StripeConfig<1>>(product) <= most_shared_bytes();
 }
 
-bool stripes_are_many(const Product& product, int num_sms) {
-  return most_stripes(product, skinny_layout(product, 1)) >= kManyStripesPerSm * num_sms;
+bool decode_mxfp4_bulk_fills(const Product& product, int num_sms) {
+  return most_stripes(product, decode_layout(product, 1)) >= kManyStripesPerSm * num_sms;
 }
 
-void stripe_product(const Product& product, std::int64_t most_columns, int num_sms,
-                    const Launch& how) {
+void decode_mxfp4_bulk(const Product& product, std::int64_t most_columns, int num_sms,
+                       const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
   const bool two = most_columns > 8 && shared_for<StripeConfig<2>>(product) <= most_shared_bytes();
-  two ? launch_stripes<StripeConfig<2>>(product, num_sms, how)
-      : launch_stripes<StripeConfig<1>>(product, num_sms, how);
+  two ? launch_bulk<StripeConfig<2>>(product, num_sms, how)
+      : launch_bulk<StripeConfig<1>>(product, num_sms, how);
 }
 
 }  // namespace gauntlet::kernels::cuda::inline product

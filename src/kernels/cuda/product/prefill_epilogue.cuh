@@ -6,14 +6,14 @@
 
 #include "kernels/cuda/add_in_memory.cuh"
 #include "kernels/cuda/bf16_pair.cuh"
+#include "kernels/cuda/product/prefill_schedule.h"
 #include "kernels/cuda/product/product.h"
-#include "kernels/cuda/product/wide_schedule.h"
 #include "kernels/cuda/swiglu.cuh"
 #include "ptx/stmatrix.cuh"
 
 namespace gauntlet::kernels::cuda::inline product {
 
-struct WideParams {
+struct PrefillParams {
   FragmentMatrix weights;
   int num_columns;
   int row_tiles;
@@ -33,12 +33,12 @@ inline constexpr int kStagingBytes = 2 * kChunkTokens * kTileRows * 2;
 /// A warp's 16 rows of the tile. Element [4j + 2h + i] of the sums is feature g + 8h of token
 /// 8j + 2t + i, with g = lane / 4 and t = lane % 4.
 template <int kWidth>
-class WideOutput {
+class PrefillOutput {
  public:
   using Sums = float[kWidth / 2];
 
-  __device__ WideOutput(const WideParams& p, const WideWork& work, int tile_row,
-                        std::uint8_t* staging)
+  __device__ PrefillOutput(const PrefillParams& p, const PrefillWork& work, int tile_row,
+                           std::uint8_t* staging)
       : p_(p), work_(work), tile_row_(tile_row), staging_(staging) {
     if (p.bias == nullptr) return;
     const float* bias =
@@ -147,7 +147,7 @@ class WideOutput {
         float v[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          v[i] = swiglu(value(sums, j, 0, i), value(sums, j, 1, i), p_.swiglu_limit);
+          v[i] = clamped_swiglu(value(sums, j, 0, i), value(sums, j, 1, i), p_.swiglu_limit);
         }
         matrices[k] = pack_bf16(v[0], v[1]);
       }
@@ -177,8 +177,8 @@ class WideOutput {
     }
   }
 
-  const WideParams& p_;
-  const WideWork& work_;
+  const PrefillParams& p_;
+  const PrefillWork& work_;
   const int tile_row_;  // of the matrix
   std::uint8_t* const staging_;
   const int lane_ = static_cast<int>(threadIdx.x) % 32;

@@ -1,10 +1,10 @@
 // Do products of few tokens give what float64 gives, in every format, grouping and epilogue?
-#include "kernels/cuda/product/skinny_product.h"
+#include "kernels/cuda/product/decode_product.h"
 
 #include <functional>
 
+#include "kernels/cuda/product/decode_mxfp4_bulk.h"
 #include "kernels/cuda/product/product_case.h"
-#include "kernels/cuda/product/stripe_product.h"
 
 namespace gauntlet::kernels::cuda::inline product {
 namespace {
@@ -81,11 +81,11 @@ void expect_right(const Case& c) {
   std::vector<std::function<void()>> ways;
   for (const Cut& cut : {Cut{8, 132}, Cut{16, 132}, Cut{16, 6}, Cut{8, 1}}) {
     ways.emplace_back([&product, cut] {
-      skinny_product(product, choose_skinny_tile(product, cut.most_columns, cut.num_sms), {});
+      decode_product(product, choose_decode_tile(product, cut.most_columns, cut.num_sms), {});
     });
-    if (!stripes_take(product)) continue;
+    if (!decode_mxfp4_bulk_takes(product)) continue;
     ways.emplace_back(
-        [&product, cut] { stripe_product(product, cut.most_columns, cut.num_sms, {}); });
+        [&product, cut] { decode_mxfp4_bulk(product, cut.most_columns, cut.num_sms, {}); });
   }
   for (const auto& run : ways) {
     const OnDevice<float> out_f32(std::vector<float>(count, 0.5f));
@@ -124,7 +124,7 @@ void expect_right(const Case& c) {
   }
 }
 
-TEST(SkinnyProductOnGpu, plain_products_match_float64) {
+TEST(DecodeProductOnGpu, plain_products_match_float64) {
   GAUNTLET_NEEDS_GPU();
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::mxfp4}) {
     for (const int tokens : {1, 3, 8, 9, 16, 40}) {
@@ -136,7 +136,7 @@ TEST(SkinnyProductOnGpu, plain_products_match_float64) {
   }
 }
 
-TEST(SkinnyProductOnGpu, bf16_products_of_every_cut_match_float64) {
+TEST(DecodeProductOnGpu, bf16_products_of_every_cut_match_float64) {
   GAUNTLET_NEEDS_GPU();
   const auto bf16 = WeightFormat::bf16;
   expect_right({bf16, 1072, 2880, {16}, Epilogue::store_bf16});  // parts of 5 and 6 blocks
@@ -145,7 +145,7 @@ TEST(SkinnyProductOnGpu, bf16_products_of_every_cut_match_float64) {
   expect_right({bf16, 88, 256, {33}, Epilogue::store_f32});      // several groups of tokens
 }
 
-TEST(SkinnyProductOnGpu, products_of_experts_match_float64) {
+TEST(DecodeProductOnGpu, products_of_experts_match_float64) {
   GAUNTLET_NEEDS_GPU();
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::mxfp4}) {
     expect_right({format, 128, 256, {0, 1, 7, 0, 8, 9, 17, 0}, Epilogue::swiglu_bf16});
@@ -173,7 +173,7 @@ std::vector<float> first_token(const PackedOnDevice& packed, const OnDevice<std:
   return values;
 }
 
-TEST(SkinnyProductOnGpu, a_token_gets_the_same_bits_in_any_company) {
+TEST(DecodeProductOnGpu, a_token_gets_the_same_bits_in_any_company) {
   GAUNTLET_NEEDS_GPU();
   struct Matrix {
     WeightFormat format;
@@ -188,23 +188,24 @@ TEST(SkinnyProductOnGpu, a_token_gets_the_same_bits_in_any_company) {
     const Random random(5);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = bf16_bits(random.uniform(-1, 1, i));
     const OnDevice<std::uint16_t> device_x(x);
-    const auto skinny = [](int num_sms) {
+    const auto by_rings = [](int num_sms) {
       return [num_sms](const Product& p) {
-        skinny_product(p, choose_skinny_tile(p, p.num_columns, num_sms), {});
+        decode_product(p, choose_decode_tile(p, p.num_columns, num_sms), {});
       };
     };
-    const auto stripes = [](int num_sms) {
+    const auto by_bulk_copies = [](int num_sms) {
       return [num_sms](const Product& p) {
-        if (stripes_take(p)) stripe_product(p, 8, num_sms, {});
+        if (decode_mxfp4_bulk_takes(p)) decode_mxfp4_bulk(p, 8, num_sms, {});
       };
     };
-    const auto alone = first_token(packed, device_x, 1, skinny(132));
-    const auto alone_by_stripes = first_token(packed, device_x, 1, stripes(132));
+    const auto alone = first_token(packed, device_x, 1, by_rings(132));
+    const auto alone_by_bulk_copies = first_token(packed, device_x, 1, by_bulk_copies(132));
     for (const int columns : {1, 5, 8, 13, 16, 40}) {
       for (const int num_sms : {132, 114, 14, 1}) {  // stripes taken whole and shared
-        EXPECT_EQ(first_token(packed, device_x, columns, skinny(num_sms)), alone)
+        EXPECT_EQ(first_token(packed, device_x, columns, by_rings(num_sms)), alone)
             << columns << " tokens, " << num_sms << " SMs";
-        EXPECT_EQ(first_token(packed, device_x, columns, stripes(num_sms)), alone_by_stripes)
+        EXPECT_EQ(first_token(packed, device_x, columns, by_bulk_copies(num_sms)),
+                  alone_by_bulk_copies)
             << columns << " tokens, " << num_sms << " SMs";
       }
     }

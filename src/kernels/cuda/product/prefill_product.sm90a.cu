@@ -8,11 +8,11 @@
 #include "core/cuda/check.h"
 #include "core/cuda/tensor_map.h"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/product/decode_fp4.cuh"
+#include "kernels/cuda/product/dequantize_fp4.cuh"
+#include "kernels/cuda/product/prefill_epilogue.cuh"
+#include "kernels/cuda/product/prefill_product.h"
+#include "kernels/cuda/product/prefill_schedule.h"
 #include "kernels/cuda/product/ring_place.cuh"
-#include "kernels/cuda/product/wide_epilogue.cuh"
-#include "kernels/cuda/product/wide_product.h"
-#include "kernels/cuda/product/wide_schedule.h"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -73,7 +73,7 @@ __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t p
 
 constexpr int map_of(int width) {
   int index = 0;
-  while (kWideWidths[index] != width) ++index;
+  while (kPrefillWidths[index] != width) ++index;
   return index;
 }
 
@@ -81,7 +81,7 @@ constexpr int map_of(int width) {
 template <class C>
 class Producer {
  public:
-  __device__ Producer(Shared<C>& shared, const WideInput& input, const WideParams& p)
+  __device__ Producer(Shared<C>& shared, const PrefillInput& input, const PrefillParams& p)
       : shared_(shared),
         input_(input),
         p_(p),
@@ -91,12 +91,12 @@ class Producer {
   __device__ void prepare() const { ptx::prefetch_tensor_map(input_.maps[map_of(C::kTokens)]); }
 
   /// The weights of the first tile's first stages, which depend on nothing.
-  __device__ void start_weights(const WideWork& work) {
+  __device__ void start_weights(const PrefillWork& work) {
     started_ = min(num_stages_, C::kStages);
     for (int k = 0; k < started_; ++k) load_weights(work, k, k);
   }
 
-  __device__ void load(const WideWork& work) {
+  __device__ void load(const PrefillWork& work) {
     for (int k = 0; k < num_stages_; ++k) {
       if (started_ > 0) {
         --started_;
@@ -114,7 +114,7 @@ class Producer {
     return min(C::kStageBlocks, col_blocks_ - k * C::kStageBlocks);
   }
 
-  __device__ void load_weights(const WideWork& work, int k, int stage) {
+  __device__ void load_weights(const PrefillWork& work, int k, int stage) {
     const int blocks = blocks_in(k);
     const auto row_blocks = static_cast<int>(p_.weights.row_blocks());
     const int first_row_block = work.row_tile * C::kConsumers;
@@ -132,7 +132,7 @@ class Producer {
     }
   }
 
-  __device__ void load_tokens(const WideWork& work, int k, int stage) {
+  __device__ void load_tokens(const PrefillWork& work, int k, int stage) {
     const int map = work.width == C::kTokens       ? map_of(C::kTokens)
                     : work.width == C::kTokens / 2 ? map_of(std::max(16, C::kTokens / 2))
                                                    : map_of(std::max(16, C::kTokens / 4));
@@ -145,8 +145,8 @@ class Producer {
   }
 
   Shared<C>& shared_;
-  const WideInput& input_;
-  const WideParams& p_;
+  const PrefillInput& input_;
+  const PrefillParams& p_;
   const int col_blocks_;
   const int num_stages_;
   int started_ = 0;  // stages whose weights are on their way
@@ -179,8 +179,8 @@ __device__ __forceinline__ void load_operands(const std::uint8_t* block, Operand
     for (int half = 0; half < 2; ++half) {
       const std::uint32_t upper = scale_pair(scales, half);
       const std::uint32_t lower = scale_pair(scales, 2 + half);
-      decode_fp4(words[2 * half], upper, lower, a[2 * half]);
-      decode_fp4(words[2 * half + 1], upper, lower, a[2 * half + 1]);
+      dequantize_fp4(words[2 * half], upper, lower, a[2 * half]);
+      dequantize_fp4(words[2 * half + 1], upper, lower, a[2 * half + 1]);
     }
   }
 }
@@ -199,18 +199,18 @@ __device__ __forceinline__ void multiply(float (&sums)[kWidth / 2], const std::u
 template <class C>
 class Consumer {
  public:
-  __device__ Consumer(Shared<C>& shared, const WideParams& p)
+  __device__ Consumer(Shared<C>& shared, const PrefillParams& p)
       : shared_(shared), p_(p), col_blocks_(static_cast<int>(p.weights.col_blocks())) {}
 
   template <int kWidth>
-  __device__ __forceinline__ void compute(const WideWork& work) {
+  __device__ __forceinline__ void compute(const PrefillWork& work) {
     const int row_block = work.row_tile * C::kConsumers + group_;
     if (row_block >= p_.weights.row_blocks()) return pass();
     float sums[kWidth / 2] = {};
     accumulate<kWidth>(sums);
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    WideOutput<kWidth>(p_, work, row_block * kBlockRows + warp % 4 * kTileRows,
-                       shared_.staging[warp])
+    PrefillOutput<kWidth>(p_, work, row_block * kBlockRows + warp % 4 * kTileRows,
+                          shared_.staging[warp])
         .write(sums);
   }
 
@@ -237,7 +237,7 @@ class Consumer {
     Operands a[2];
 
     // Registers a[kOdd] are free once the group before the newest has finished; the newest runs
-    // while they are loaded and decoded.
+    // while they are loaded and dequantized.
     const auto step = [&]<int kOdd> {
       constexpr bool kOpens = C::kStageBlocks == 1 || kOdd == 0;
       constexpr bool kCloses = C::kStageBlocks == 1 || kOdd == 1;
@@ -274,7 +274,7 @@ class Consumer {
   }
 
   Shared<C>& shared_;
-  const WideParams& p_;
+  const PrefillParams& p_;
   const int col_blocks_;
   const int group_ = static_cast<int>(threadIdx.x) / kGroupThreads;
   int held_ = 0;
@@ -284,7 +284,8 @@ class Consumer {
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    multiply_wide(const __grid_constant__ WideInput input, const __grid_constant__ WideParams p) {
+    prefill_kernel(const __grid_constant__ PrefillInput input,
+                   const __grid_constant__ PrefillParams p) {
   extern __shared__ __align__(1024) std::uint8_t bytes[];
   auto& shared = *reinterpret_cast<Shared<C>*>(bytes);
   const bool plain = p.groups.num_experts == 0;
@@ -303,12 +304,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
   __syncthreads();
 
-  WideSchedule schedule{.first_slot = shared.first_slot,
-                        .num_experts = num_experts,
-                        .row_tiles = p.row_tiles,
-                        .tokens = C::kTokens,
-                        .width = C::kTokens};
-  WideWork work;
+  PrefillSchedule schedule{.first_slot = shared.first_slot,
+                           .num_experts = num_experts,
+                           .row_tiles = p.row_tiles,
+                           .tokens = C::kTokens,
+                           .width = C::kTokens};
+  PrefillWork work;
   Producer<C> producer(shared, input, p);
   if (thread == kProducer) producer.prepare();
   if (plain && thread == kProducer && schedule.find(static_cast<int>(blockIdx.x), work)) {
@@ -344,9 +345,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 template <class C>
-void run(const WideParams& p, const WideInput& input, const Launch& how) {
+void run(const PrefillParams& p, const PrefillInput& input, const Launch& how) {
   static_assert(sizeof(Shared<C>) <= kSharedBytes);
-  constexpr auto kernel = multiply_wide<C>;
+  constexpr auto kernel = prefill_kernel<C>;
   int device = 0, num_sms = 0;
   cuda_check(cudaGetDevice(&device));
   cuda_check(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
@@ -362,11 +363,11 @@ void run(const WideParams& p, const WideInput& input, const Launch& how) {
 
 /// Calls `use` with the configuration of a tile; false where there is none.
 template <WeightFormat kFormat, std::size_t kIndex = 0>
-bool with_config(const WideTile& tile, auto&& use) {
-  if constexpr (kIndex == kWideTiles.size()) {
+bool with_config(const PrefillTile& tile, auto&& use) {
+  if constexpr (kIndex == kPrefillTiles.size()) {
     return false;
   } else {
-    constexpr WideTile kTile = kWideTiles[kIndex];
+    constexpr PrefillTile kTile = kPrefillTiles[kIndex];
     if (tile == kTile) {
       use(Config<kFormat, kTile.tokens, kTile.consumers>{});
       return true;
@@ -377,14 +378,14 @@ bool with_config(const WideTile& tile, auto&& use) {
 
 }  // namespace
 
-void make_wide_input(const WideBuffer& buffer, WideInput& input) {
-  for (std::size_t i = 0; i < kWideWidths.size(); ++i) {
+void make_prefill_input(const PrefillBuffer& buffer, PrefillInput& input) {
+  for (std::size_t i = 0; i < kPrefillWidths.size(); ++i) {
     const auto encoded = encode_tensor_map({.address = buffer.x,
                                             .type = DType::bf16,
                                             .rows = buffer.rows,
                                             .columns = buffer.cols,
                                             .row_pitch_bytes = buffer.stride * 2,
-                                            .box_rows = kWideWidths[i],
+                                            .box_rows = kPrefillWidths[i],
                                             .box_columns = kBlockCols,
                                             .swizzle = TileSwizzle::bytes_128},
                                            input.maps[i]);
@@ -392,34 +393,34 @@ void make_wide_input(const WideBuffer& buffer, WideInput& input) {
   }
 }
 
-bool wide_available() {
+bool prefill_product_available() {
   cudaFuncAttributes attributes{};
   const bool found =
-      cudaFuncGetAttributes(&attributes, multiply_wide<Config<WeightFormat::bf16, 16, 1>>) ==
+      cudaFuncGetAttributes(&attributes, prefill_kernel<Config<WeightFormat::bf16, 16, 1>>) ==
       cudaSuccess;
   if (!found) cudaGetLastError();  // it must not surface at the next call
   return found;
 }
 
-void wide_product(const Product& product, const WideInput& input, const WideTile& tile,
-                  const Launch& how) {
-  check(product.groups.num_experts <= kMaxExperts, "wide product: at most 128 experts");
-  const WideParams p{.weights = product.weights,
-                     .num_columns = static_cast<int>(product.num_columns),
-                     .row_tiles = static_cast<int>(
-                         (product.weights.row_blocks() + tile.consumers - 1) / tile.consumers),
-                     .unit = product.weights.format == WeightFormat::mxfp4 ? kMxfp4Unit : 1.0f,
-                     .swiglu_limit = product.swiglu_limit,
-                     .bias = product.bias,
-                     .epilogue = product.epilogue,
-                     .out = product.out,
-                     .out_stride = product.out_stride,
-                     .groups = product.groups};
+void prefill_product(const Product& product, const PrefillInput& input, const PrefillTile& tile,
+                     const Launch& how) {
+  check(product.groups.num_experts <= kMaxExperts, "prefill product: at most 128 experts");
+  const PrefillParams p{.weights = product.weights,
+                        .num_columns = static_cast<int>(product.num_columns),
+                        .row_tiles = static_cast<int>(
+                            (product.weights.row_blocks() + tile.consumers - 1) / tile.consumers),
+                        .unit = product.weights.format == WeightFormat::mxfp4 ? kMxfp4Unit : 1.0f,
+                        .swiglu_limit = product.swiglu_limit,
+                        .bias = product.bias,
+                        .epilogue = product.epilogue,
+                        .out = product.out,
+                        .out_stride = product.out_stride,
+                        .groups = product.groups};
   const auto use = [&]<class C>(C) { run<C>(p, input, how); };
   const bool known = product.weights.format == WeightFormat::bf16
                          ? with_config<WeightFormat::bf16>(tile, use)
                          : with_config<WeightFormat::mxfp4>(tile, use);
-  check(known, "wide product: no such tile");
+  check(known, "prefill product: no such tile");
 }
 
 }  // namespace gauntlet::kernels::cuda::inline product

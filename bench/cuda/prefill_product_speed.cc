@@ -1,5 +1,5 @@
-// How fast wide products are: dense and grouped.
-// usage: wide_product_speed [all]   (all: every tile, not only the chosen)
+// How fast prefill products are: dense and grouped.
+// usage: prefill_product_speed [all]   (all: every tile, not only the chosen)
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/cuda/product_speed.h"
-#include "kernels/cuda/product/wide_product.h"
+#include "kernels/cuda/product/prefill_product.h"
 
 namespace {
 
@@ -15,14 +15,15 @@ using namespace gauntlet;
 using namespace gauntlet::bench;
 using namespace gauntlet::kernels::cuda;
 
-void report(const Bench& bench, const Work& w, const WideTile& tile, const char* remark) {
+void report(const Bench& bench, const Work& w, const PrefillTile& tile, const char* remark) {
   report_product(
-      bench, w, "wide_product", fmt::format("tile {} x {}{}", tile.tokens, tile.consumers, remark),
+      bench, w, "prefill_product",
+      fmt::format("tile {} x {}{}", tile.tokens, tile.consumers, remark),
       [&](const Product& product, const Launch& how) {
-        WideInput input;
-        make_wide_input(
+        PrefillInput input;
+        make_prefill_input(
             {.x = product.x, .rows = w.columns, .cols = w.cols, .stride = product.x_stride}, input);
-        wide_product(product, input, tile, how);
+        prefill_product(product, input, tile, how);
       });
 }
 
@@ -46,16 +47,17 @@ std::vector<Work> works() {
 enum class Tiles { chosen, all };
 
 void run(const Bench& bench, Tiles tiles) {
-  if (!wide_available()) throw Unavailable("wide products need a Hopper GPU (sm_90a)");
+  if (!prefill_product_available())
+    throw Unavailable("prefill products need a Hopper GPU (sm_90a)");
   for (const Work& w : works()) {
-    const WideTile chosen = choose_wide_tile({.format = w.format,
-                                              .rows = w.rows,
-                                              .cols = w.cols,
-                                              .num_columns = w.columns,
-                                              .num_experts = w.num_experts});
+    const PrefillTile chosen = choose_prefill_tile({.format = w.format,
+                                                    .rows = w.rows,
+                                                    .cols = w.cols,
+                                                    .num_columns = w.columns,
+                                                    .num_experts = w.num_experts});
     report(bench, w, chosen, ", chosen");
     const std::int64_t average = w.columns / std::max(1, w.num_experts);
-    for (const WideTile& tile : kWideTiles) {
+    for (const PrefillTile& tile : kPrefillTiles) {
       // Tiles much narrower than the tokens, or much wider, tell nothing.
       const bool sensible = tile.tokens * 8 >= average && tile.tokens <= 4 * average + 16;
       if (tiles == Tiles::all && tile != chosen && sensible) report(bench, w, tile, "");

@@ -1,5 +1,5 @@
-// Dealing by one block: up to 32 picks by counting, for each, those that come first; up to
-// kMostDealtTokens tokens by a stable counting sort.
+// Dispatch by one block: up to 32 picks by counting, for each, those that come first; up to
+// kMostDispatchTokens tokens by a stable counting sort.
 #pragma once
 #include <cstdint>
 
@@ -10,14 +10,14 @@ namespace gauntlet::kernels::cuda::inline routing {
 /// Picks of a warp.
 constexpr int kChunk = 32;
 
-struct DealtChunk {
+struct DispatchChunk {
   std::int32_t chosen[kChunk];  // -1 from the last pick on
   float weights[kChunk];
 };
 
-/// The first warp deals a pick each, threads after it say where an expert begins, the last of them
-/// where all end.
-__device__ __forceinline__ void deal_chunk(const Deal& work, const DealtChunk& chunk) {
+/// The first warp dispatches a pick each, threads after it write where an expert begins, the last
+/// of them where all end.
+__device__ __forceinline__ void dispatch_chunk(const Dispatch& work, const DispatchChunk& chunk) {
   const bool is_pick = threadIdx.x < kChunk;
   const int pick = is_pick ? static_cast<int>(threadIdx.x) : 0;
   const int expert = is_pick ? chunk.chosen[pick] : static_cast<int>(threadIdx.x) - kChunk;
@@ -38,10 +38,10 @@ __device__ __forceinline__ void deal_chunk(const Deal& work, const DealtChunk& c
   work.slot_weight[slot] = chunk.weights[pick];
 }
 
-constexpr int kMostChunks = static_cast<int>(kMostDealtTokens) * kMostExpertsPerToken / kChunk;
+constexpr int kMostChunks = static_cast<int>(kMostDispatchTokens) * kMostExpertsPerToken / kChunk;
 
 template <int kExperts>
-struct DealBoard {
+struct DispatchBoard {
   std::uint16_t before[kMostChunks]
                       [kExperts];     // an expert's picks of a chunk, then of those before
   std::int32_t first[kExperts];       // where an expert begins among its 32
@@ -57,7 +57,7 @@ struct DealBoard {
 
 /// Warps take chunks in turn; a thread keeps its picks in registers.
 template <int kThreads, int kExperts>
-__device__ __forceinline__ void deal_few(const Deal& work, DealBoard<kExperts>& board) {
+__device__ __forceinline__ void dispatch_few(const Dispatch& work, DispatchBoard<kExperts>& board) {
   constexpr unsigned kAll = 0xFFFFFFFF;
   constexpr int kWarps = kThreads / 32;
   constexpr int kRounds = (kMostChunks + kWarps - 1) / kWarps;

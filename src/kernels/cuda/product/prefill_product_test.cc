@@ -1,4 +1,4 @@
-#include "kernels/cuda/product/wide_product.h"
+#include "kernels/cuda/product/prefill_product.h"
 
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ namespace {
 
 struct Case {
   WeightFormat format = WeightFormat::bf16;
-  WideTile tile;
+  PrefillTile tile;
   Epilogue epilogue = Epilogue::store_f32;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -156,9 +156,10 @@ std::vector<float> run(const Case& c, const Data& data) {
                  .first_slot = c.plain() ? nullptr : first_slot.get(),
                  .slot_row = slot_row.get(),
                  .slot_weight = slot_weight.get()}};
-  WideInput input;
-  make_wide_input({.x = x.get(), .rows = c.slots(), .cols = c.cols, .stride = c.x_stride()}, input);
-  wide_product(product, input, c.tile, {});
+  PrefillInput input;
+  make_prefill_input({.x = x.get(), .rows = c.slots(), .cols = c.cols, .stride = c.x_stride()},
+                     input);
+  prefill_product(product, input, c.tile, {});
   cuda_check(cudaDeviceSynchronize());
   if (!c.half()) return out_float.values();
   std::vector<float> values;
@@ -242,17 +243,17 @@ void check_case(const Case& c, int slot_step = 1) {
   EXPECT_EQ(wrong, 0);
 }
 
-class WideProductOnGpu : public testing::Test {
+class PrefillProductOnGpu : public testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no GPU";
-    if (!wide_available()) GTEST_SKIP() << "the GPU has no wgmma (needs sm_90a)";
+    if (!prefill_product_available()) GTEST_SKIP() << "the GPU has no wgmma (needs sm_90a)";
   }
 
   static void for_each_tile(const std::function<void(Case)>& use) {
     for (const auto format : {WeightFormat::bf16, WeightFormat::mxfp4}) {
-      for (const WideTile& tile : kWideTiles) use({.format = format, .tile = tile});
+      for (const PrefillTile& tile : kPrefillTiles) use({.format = format, .tile = tile});
     }
   }
 };
@@ -260,7 +261,7 @@ class WideProductOnGpu : public testing::Test {
 constexpr Epilogue kEpilogues[] = {Epilogue::store_f32, Epilogue::store_bf16, Epilogue::add_f32,
                                    Epilogue::swiglu_bf16, Epilogue::weighted_f32};
 
-TEST_F(WideProductOnGpu, multiplies_any_number_of_tokens) {
+TEST_F(PrefillProductOnGpu, multiplies_any_number_of_tokens) {
   for_each_tile([](Case c) {
     c.rows = 192;
     for (const std::int64_t cols : {64, 100, 128, 320}) {
@@ -273,7 +274,7 @@ TEST_F(WideProductOnGpu, multiplies_any_number_of_tokens) {
   });
 }
 
-TEST_F(WideProductOnGpu, ends_with_every_epilogue) {
+TEST_F(PrefillProductOnGpu, ends_with_every_epilogue) {
   for_each_tile([](Case c) {
     c.cols = 192;
     for (const Epilogue epilogue : kEpilogues) {
@@ -287,7 +288,7 @@ TEST_F(WideProductOnGpu, ends_with_every_epilogue) {
   });
 }
 
-TEST_F(WideProductOnGpu, does_without_bias) {
+TEST_F(PrefillProductOnGpu, does_without_bias) {
   for_each_tile([](Case c) {
     c.rows = 64;
     c.cols = 64;
@@ -297,7 +298,7 @@ TEST_F(WideProductOnGpu, does_without_bias) {
   });
 }
 
-TEST_F(WideProductOnGpu, multiplies_each_experts_slots) {
+TEST_F(PrefillProductOnGpu, multiplies_each_experts_slots) {
   for_each_tile([](Case c) {
     const int n = c.tile.tokens;
     c.rows = 208;
@@ -312,7 +313,7 @@ TEST_F(WideProductOnGpu, multiplies_each_experts_slots) {
   });
 }
 
-TEST_F(WideProductOnGpu, multiplies_large_matrices) {
+TEST_F(PrefillProductOnGpu, multiplies_large_matrices) {
   for_each_tile([](Case c) {
     c.rows = 2880;
     c.cols = 2880;
@@ -324,7 +325,7 @@ TEST_F(WideProductOnGpu, multiplies_large_matrices) {
   });
 }
 
-TEST_F(WideProductOnGpu, repeats_bit_for_bit) {
+TEST_F(PrefillProductOnGpu, repeats_bit_for_bit) {
   for_each_tile([](Case c) {
     SCOPED_TRACE(c.name());
     c.rows = 640;
@@ -336,7 +337,7 @@ TEST_F(WideProductOnGpu, repeats_bit_for_bit) {
   });
 }
 
-TEST_F(WideProductOnGpu, gives_a_token_the_same_bits_in_any_company) {
+TEST_F(PrefillProductOnGpu, gives_a_token_the_same_bits_in_any_company) {
   for_each_tile([](Case c) {
     SCOPED_TRACE(c.name());
     c.rows = 320;
@@ -356,7 +357,7 @@ TEST_F(WideProductOnGpu, gives_a_token_the_same_bits_in_any_company) {
   });
 }
 
-TEST_F(WideProductOnGpu, does_nothing_for_no_slots) {
+TEST_F(PrefillProductOnGpu, does_nothing_for_no_slots) {
   for_each_tile([](Case c) {
     c.rows = 64;
     c.cols = 64;

@@ -1,7 +1,7 @@
 // How fast products of few tokens are beside the memory they read.
 #include "bench/cuda/product_speed.h"
-#include "kernels/cuda/product/skinny_product.h"
-#include "kernels/cuda/product/stripe_product.h"
+#include "kernels/cuda/product/decode_mxfp4_bulk.h"
+#include "kernels/cuda/product/decode_product.h"
 
 namespace {
 
@@ -11,12 +11,12 @@ using namespace gauntlet::kernels::cuda;
 
 void report(const Bench& bench, const Work& w) {
   const std::int64_t expected = w.num_experts > 0 ? 2 * w.columns / w.num_experts : w.columns;
-  report_product(bench, w, "skinny_product", "", [&](const Product& product, const Launch& how) {
-    skinny_product(product, choose_skinny_tile(product, expected, bench.num_sms()), how);
+  report_product(bench, w, "decode_product", "", [&](const Product& product, const Launch& how) {
+    decode_product(product, choose_decode_tile(product, expected, bench.num_sms()), how);
   });
   if (w.format == WeightFormat::bf16) return;
-  report_product(bench, w, "stripe_product", "", [&](const Product& product, const Launch& how) {
-    stripe_product(product, expected, bench.num_sms(), how);
+  report_product(bench, w, "decode_mxfp4_bulk", "", [&](const Product& product, const Launch& how) {
+    decode_mxfp4_bulk(product, expected, bench.num_sms(), how);
   });
 }
 
