@@ -5,10 +5,10 @@
 #include <vector_types.h>
 
 #include "bench/cuda/attention_work.h"
-#include "kernels/cuda/decode_attention.h"
-#include "kernels/cuda/naive_attention.h"
-#include "kernels/cuda/prefill_attention.h"
-#include "kernels/cuda/rope_kv.h"
+#include "kernels/cuda/attention/decode_attention.h"
+#include "kernels/cuda/attention/naive_attention.h"
+#include "kernels/cuda/attention/prefill_attention.h"
+#include "kernels/cuda/attention/rope_kv.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "bench/cuda/speed.h"
 #include "core/random.h"
-#include "kernels/cuda/kv_cache.h"
+#include "kernels/cuda/attention/kv_cache.h"
 
 namespace gauntlet::bench {
 

@@ -7,7 +7,7 @@
 
 #include "bench/cuda/speed.h"
 #include "core/random.h"
-#include "kernels/cuda/pack.h"
+#include "kernels/cuda/product/pack.h"
 #include "kernels/ref/ops.h"
 
 namespace {

@@ -30,7 +30,7 @@ class ProductCase {
         copies_(rotation(launch_bytes_)),
         weight_bits_(random_bits(work.format, 3)),
         x_bits_(random_bits(WeightFormat::bf16, 4)),
-        first_slot_(deal(work.columns, work.num_experts)),
+        first_slot_(dispatch(work.columns, work.num_experts)),
         weights_(launch_bytes_ * copies_, weight_bits_),
         x_(work.columns * x_stride() * 2, x_bits_),
         out_(work.columns * features() * 4),
@@ -162,7 +162,7 @@ std::vector<std::uint16_t> random_bits(WeightFormat format, std::uint64_t seed) 
   return pattern;
 }
 
-std::vector<std::int32_t> deal(std::int64_t columns, int num_experts) {
+std::vector<std::int32_t> dispatch(std::int64_t columns, int num_experts) {
   const auto experts = static_cast<std::uint64_t>(std::max(1, num_experts));
   std::vector<std::int32_t> first(experts + 1, 0);
   const Random random(11);
@@ -174,7 +174,7 @@ std::vector<std::int32_t> deal(std::int64_t columns, int num_experts) {
 }
 
 double active_experts(const Work& work) {
-  const auto first = deal(work.columns, work.num_experts);
+  const auto first = dispatch(work.columns, work.num_experts);
   double active = 0;
   for (std::size_t e = 0; e + 1 < first.size(); ++e) active += first[e + 1] > first[e] ? 1 : 0;
   return active;

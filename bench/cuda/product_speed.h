@@ -1,4 +1,4 @@
-// What the speeds of products share: random weights, slots dealt as a router deals them, and some
+// What the speeds of products share: random weights, slots as a router dispatches them, and some
 // results summed anew on the host.
 #pragma once
 #include <cuda_bf16.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/cuda/speed.h"
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/product/product.h"
 
 namespace gauntlet::bench {
 
@@ -33,7 +33,7 @@ struct Work {
 std::vector<std::uint16_t> random_bits(WeightFormat format, std::uint64_t seed);
 
 /// The first slot of each expert: each column goes to a random one. One of all without experts.
-std::vector<std::int32_t> deal(std::int64_t columns, int num_experts);
+std::vector<std::int32_t> dispatch(std::int64_t columns, int num_experts);
 
 /// Experts that got a slot; 1 of a plain product.
 double active_experts(const Work& work);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/cuda/attention_work.h"
-#include "kernels/cuda/rope_kv.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/attention/rope_kv.h"
+#include "kernels/cuda/rows/unfused.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// How fast tokens find their experts: norm, logits, the best four and their softmax; dealt out by
+// How fast tokens find their experts: norm, logits, the best four and their softmax; dispatch by
 // expert; and their results combined again.
 #include <cuda_bf16.h>
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/cuda/speed.h"
-#include "kernels/cuda/router.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/routing/router.h"
+#include "kernels/cuda/rows/unfused.h"
 #include "kernels/ref/ops.h"
 
 namespace {
@@ -24,7 +24,7 @@ using namespace gauntlet::kernels::cuda;
 
 constexpr float kEpsilon = 1e-5f;
 constexpr std::int64_t kPicks = kExpertsPerToken;
-/// Decode batches, the most that are dealt in the same launch, prompts.
+/// Decode batches, the most that are dispatched in the same launch, prompts.
 constexpr std::array<std::int64_t, 6> kTokens = {1, 8, 64, 256, 2048, 4096};
 
 /// Tokens, a router, and what it makes of them, for each launch.
@@ -56,7 +56,7 @@ class Routing {
   std::int64_t route_bytes() const {
     return weight_bytes() + kHidden * 4 + tokens_ * (kHidden * 6 + kPicks * 8);
   }
-  std::int64_t deal_bytes() const { return tokens_ * kPicks * 20 + (kExperts + 1) * 4; }
+  std::int64_t dispatch_bytes() const { return tokens_ * kPicks * 20 + (kExperts + 1) * 4; }
 
   Router router(int i, int num_sms) const {
     return {.x = device_x_.at(i),
@@ -74,7 +74,7 @@ class Routing {
             .chosen = chosen_.at(i),
             .weights = weights_.at(i)};
   }
-  Deal dealt(int i) const {
+  Dispatch dispatched(int i) const {
     return {.chosen = chosen_.at(i),
             .weights = weights_.at(i),
             .num_tokens = tokens_,
@@ -150,25 +150,25 @@ class Routing {
   void verify_chosen_from_logits() const {
     verify_choice([&](std::int64_t t) { return row_of(logits_.first(), t, kExperts); });
   }
-  void verify_deal() const {
+  void verify_dispatch() const {
     const auto chosen = chosen_.first(), first = first_slot_.first(), row = slot_row_.first();
     std::vector<std::int32_t> order(chosen.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::sort(order, {}, [&](std::int32_t pick) {
       return std::pair(chosen[static_cast<std::size_t>(pick)], pick);
     });
-    check(row == order, "deal: slots are not in the order of experts, then tokens");
+    check(row == order, "dispatch: slots are not in the order of experts, then tokens");
     for (int e = 0; e <= kExperts; ++e) {
-      expect_near("deal: the first slot of an expert", first[static_cast<std::size_t>(e)],
+      expect_near("dispatch: the first slot of an expert", first[static_cast<std::size_t>(e)],
                   static_cast<double>(std::ranges::count_if(chosen, [&](int c) { return c < e; })),
                   0);
     }
   }
-  /// Routed and dealt in every copy.
+  /// Routed and dispatched in every copy.
   void prepare(int num_sms) const {
     for (int i = 0; i < copies_; ++i) {
       route(router(i, num_sms), {});
-      deal(dealt(i), {});
+      dispatch(dispatched(i), {});
     }
     cuda_check(cudaDeviceSynchronize());
   }
@@ -229,26 +229,26 @@ void time_route(const Bench& bench, const Routing& routing) {
   bench.report(kernel);
 }
 
-void time_deal(const Bench& bench, const Routing& routing) {
+void time_dispatch(const Bench& bench, const Routing& routing) {
   routing.prepare(bench.num_sms());
-  Kernel kernel = kernel_of("deal", routing, routing.deal_bytes());
-  kernel.launch = [&](int i, const Launch& how) { deal(routing.dealt(i), how); };
-  kernel.verify = [&] { routing.verify_deal(); };
+  Kernel kernel = kernel_of("dispatch", routing, routing.dispatch_bytes());
+  kernel.launch = [&](int i, const Launch& how) { dispatch(routing.dispatched(i), how); };
+  kernel.verify = [&] { routing.verify_dispatch(); };
   bench.report(kernel);
 }
 
-void time_route_and_deal(const Bench& bench, const Routing& routing) {
+void time_route_and_dispatch(const Bench& bench, const Routing& routing) {
   const Buffer finished(4);
   Kernel kernel =
-      kernel_of("route_and_deal", routing, routing.route_bytes() + routing.deal_bytes());
+      kernel_of("route_and_dispatch", routing, routing.route_bytes() + routing.dispatch_bytes());
   kernel.flop = 2.0 * static_cast<double>(routing.tokens() * kExperts * kHidden);
   kernel.launch = [&](int i, const Launch& how) {
-    route_and_deal(routing.router(i, bench.num_sms()), routing.dealt(i),
-                   finished.as<std::int32_t>(), how);
+    route_and_dispatch(routing.router(i, bench.num_sms()), routing.dispatched(i),
+                       finished.as<std::int32_t>(), how);
   };
   kernel.verify = [&] {
     routing.verify_route();
-    routing.verify_deal();
+    routing.verify_dispatch();
   };
   bench.report(kernel);
 }
@@ -290,8 +290,8 @@ void run(const Bench& bench) {
   for (const std::int64_t tokens : kTokens) {
     const Routing routing(tokens);
     time_route(bench, routing);
-    time_deal(bench, routing);
-    if (tokens <= kMostDealtTokens) time_route_and_deal(bench, routing);
+    time_dispatch(bench, routing);
+    if (tokens <= kMostDispatchTokens) time_route_and_dispatch(bench, routing);
     time_logits(bench, routing);
     time_choice(bench, routing);
     time_combine(bench, routing);

@@ -6,8 +6,8 @@
 
 #include "bench/cuda/speed.h"
 #include "core/random.h"
-#include "kernels/cuda/rows.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/rows/rows.h"
+#include "kernels/cuda/rows/unfused.h"
 #include "kernels/ref/ops.h"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "bench/cuda/speed.h"
 #include "core/random.h"
-#include "kernels/cuda/sample.h"
+#include "kernels/cuda/sampling/sample.h"
 
 namespace {
 

@@ -146,7 +146,7 @@ TEST(CudaGoldenOnGpu, layers_of_the_20b_shape_agree_with_the_cpu) {
   std::vector<std::int32_t> ids;
   for (std::int32_t i = 0; i < 300; ++i) ids.push_back(i * 661 % 201088);
   std::vector<ExactRun> runs;
-  for (const std::int64_t chunk : {300, 17, 1}) {  // wide, skinny and single-token kernels
+  for (const std::int64_t chunk : {300, 17, 1}) {  // the prefill, decode and single-token kernels
     ExactRun& made = runs.emplace_back();
     made.chunk = chunk;
     made.ids = {ids.begin(), ids.begin() + (chunk == 1 ? 5 : 300)};

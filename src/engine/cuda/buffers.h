@@ -5,7 +5,7 @@
 #include "core/cuda/memory.h"
 #include "engine/cuda/step_inputs.h"
 #include "engine/options.h"
-#include "kernels/cuda/sample.h"
+#include "kernels/cuda/sampling/sample.h"
 #include "model/config.h"
 
 namespace gauntlet::engine::cuda {

@@ -5,7 +5,7 @@
 
 #include "engine/cuda/uploader.h"
 #include "engine/steps/rope.h"
-#include "kernels/cuda/pack.h"
+#include "kernels/cuda/product/pack.h"
 #include "model/random_rows.h"
 
 namespace gauntlet::engine::cuda {

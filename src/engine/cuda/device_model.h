@@ -9,8 +9,8 @@
 
 #include "core/cuda/memory.h"
 #include "engine/options.h"
-#include "kernels/cuda/fragments.h"
-#include "kernels/cuda/plain_matrix.h"
+#include "kernels/cuda/product/fragments.h"
+#include "kernels/cuda/product/plain_matrix.h"
 #include "model/weights.h"
 
 struct __nv_bfloat16;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/decode_attention.h"
-#include "kernels/cuda/naive_attention.h"
-#include "kernels/cuda/prefill_attention.h"
-#include "kernels/cuda/rope_kv.h"
-#include "kernels/cuda/rows.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/attention/decode_attention.h"
+#include "kernels/cuda/attention/naive_attention.h"
+#include "kernels/cuda/attention/prefill_attention.h"
+#include "kernels/cuda/attention/rope_kv.h"
+#include "kernels/cuda/rows/rows.h"
+#include "kernels/cuda/rows/unfused.h"
 
 namespace gauntlet::engine::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/cuda/kv_memory.h"
 #include "engine/cuda/products.h"
 #include "engine/cuda/step.h"
-#include "kernels/cuda/router.h"
+#include "kernels/cuda/routing/router.h"
 
 namespace gauntlet::engine::cuda {
 

@@ -1,8 +1,8 @@
 // The second half of a layer, and what a probe is shown of it.
 #include "engine/cuda/forward.h"
-#include "kernels/cuda/router.h"
-#include "kernels/cuda/rows.h"
-#include "kernels/cuda/unfused.h"
+#include "kernels/cuda/routing/router.h"
+#include "kernels/cuda/rows/rows.h"
+#include "kernels/cuda/rows/unfused.h"
 
 namespace gauntlet::engine::cuda {
 
@@ -29,17 +29,17 @@ void Forward::route(const Step& step, std::size_t index) {
                       .normed_stride = stride,
                       .chosen = buffers_.chosen,
                       .weights = buffers_.chosen_weights};
-  const Deal dealt{.chosen = buffers_.chosen,
-                   .weights = buffers_.chosen_weights,
-                   .num_tokens = step.shape.tokens,
-                   .num_experts = num_experts,
-                   .experts_per_token = per_token,
-                   .first_slot = first_slot(index),
-                   .slot_token = buffers_.slot_token,
-                   .slot_row = buffers_.slot_row,
-                   .slot_weight = buffers_.slot_weight};
-  if (is_fused() && step.shape.tokens <= kMostDealtTokens && step.probe == nullptr) {
-    return route_and_deal(router, dealt, buffers_.routed, step.how);
+  const Dispatch dispatched{.chosen = buffers_.chosen,
+                            .weights = buffers_.chosen_weights,
+                            .num_tokens = step.shape.tokens,
+                            .num_experts = num_experts,
+                            .experts_per_token = per_token,
+                            .first_slot = first_slot(index),
+                            .slot_token = buffers_.slot_token,
+                            .slot_row = buffers_.slot_row,
+                            .slot_weight = buffers_.slot_weight};
+  if (is_fused() && step.shape.tokens <= kMostDispatchTokens && step.probe == nullptr) {
+    return route_and_dispatch(router, dispatched, buffers_.routed, step.how);
   }
   if (is_fused()) {
     kernels::cuda::route(router, step.how);
@@ -47,7 +47,7 @@ void Forward::route(const Step& step, std::size_t index) {
     route_op_by_op(step, router);
   }
   if (step.probe != nullptr) show_routing(step, index);
-  deal(dealt, step.how);
+  dispatch(dispatched, step.how);
 }
 
 void Forward::route_op_by_op(const Step& step, const Router& router) {
@@ -104,7 +104,7 @@ void Forward::experts(const Step& step, std::size_t index) {
     gate_up.out = buffers_.activated;
     gate_up.out_stride = Buffers::stride(config.intermediate);
   }
-  if (products_.takes_wide(step, gate_up)) {
+  if (products_.takes_prefill(step, gate_up)) {
     gather({.x = buffers_.normed,
             .rows = buffers_.slot_token,
             .out = buffers_.permuted,
@@ -128,7 +128,7 @@ void Forward::experts(const Step& step, std::size_t index) {
            step.how);
   }
   groups.slot_token = nullptr;
-  groups.dealt = Dealt::earlier;
+  groups.dispatched = Dispatched::earlier;
   products_.run(step, {.weights = layer.down,
                        .input = ProductInput::activated,
                        .num_columns = slots,

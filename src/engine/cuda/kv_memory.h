@@ -7,7 +7,7 @@
 #include "core/cuda/memory.h"
 #include "engine/kv/kv_pool.h"
 #include "engine/options.h"
-#include "kernels/cuda/kv_cache.h"
+#include "kernels/cuda/attention/kv_cache.h"
 #include "model/config.h"
 
 namespace gauntlet::engine::cuda {

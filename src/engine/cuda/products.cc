@@ -1,24 +1,24 @@
 #include "engine/cuda/products.h"
 
 #include "core/check.h"
-#include "kernels/cuda/plain_product.h"
-#include "kernels/cuda/skinny_product.h"
-#include "kernels/cuda/stripe_product.h"
+#include "kernels/cuda/product/decode_mxfp4_bulk.h"
+#include "kernels/cuda/product/decode_product.h"
+#include "kernels/cuda/product/plain_product.h"
 
 namespace gauntlet::engine::cuda {
 namespace {
 
 using namespace kernels::cuda;
 
-/// Up to here a plain product reads its weights once with the skinny kernel. Prompts leave it
+/// Up to here a plain product reads its weights once with the decode kernel. Prompts leave it
 /// early, so that short ones are computed as long ones are.
-constexpr std::int64_t kSkinnyTokens = 16;
-constexpr std::int64_t kSkinnyPromptTokens = 4;
-/// Slots per expert, on average, from which on the wide kernel is faster.
-constexpr std::int64_t kWideSlotsPerExpert = 12;
+constexpr std::int64_t kDecodeTokens = 16;
+constexpr std::int64_t kDecodePromptTokens = 4;
+/// Slots per expert, on average, from which on the prefill kernel is faster.
+constexpr std::int64_t kPrefillSlotsPerExpert = 12;
 /// The tile of prompts when bits must not depend on the batch.
-constexpr WideTile kFixedTile{.tokens = 128, .consumers = 2};
-/// And those that a stripe of MXFP4 weights takes at a time.
+constexpr PrefillTile kFixedTile{.tokens = 128, .consumers = 2};
+/// And those that MXFP4 weights take at a time by bulk copies.
 constexpr std::int64_t kFixedColumns = 8;
 
 bool is_fixed(const CudaPlan& plan) {
@@ -37,7 +37,7 @@ Products::Products(const model::ModelConfig& config, const CudaPlan& plan, const
     input.x = x;
     input.stride = Buffers::stride(cols);
     if (bulk)
-      make_wide_input({.x = x, .rows = rows, .cols = cols, .stride = input.stride}, input.wide);
+      make_prefill_input({.x = x, .rows = rows, .cols = cols, .stride = input.stride}, input.tiles);
   };
   const std::int64_t slots = sizes.tokens * config.experts_per_token;
   describe(ProductInput::normed, buffers.normed, sizes.tokens, config.hidden);
@@ -47,12 +47,12 @@ Products::Products(const model::ModelConfig& config, const CudaPlan& plan, const
   describe(ProductInput::final_rows, buffers.final_rows, kLogitRows, config.hidden);
 }
 
-bool Products::takes_wide(const Step& step, const LayerProduct& product) const {
+bool Products::takes_prefill(const Step& step, const LayerProduct& product) const {
   if (plan_.variants.pipelines != Pipelines::bulk) return false;
   if (is_fixed(plan_)) return step.shape.max_query > 1;
   const int experts = product.groups.num_experts;
-  if (experts > 0) return product.num_columns >= kWideSlotsPerExpert * experts;
-  return product.num_columns > (step.shape.max_query > 1 ? kSkinnyPromptTokens : kSkinnyTokens);
+  if (experts > 0) return product.num_columns >= kPrefillSlotsPerExpert * experts;
+  return product.num_columns > (step.shape.max_query > 1 ? kDecodePromptTokens : kDecodeTokens);
 }
 
 void Products::run(const Step& step, const LayerProduct& product) const {
@@ -77,25 +77,26 @@ void Products::run_fragments(const Step& step, const LayerProduct& product,
                      .groups = product.groups,
                      .swiglu_limit = product.swiglu_limit};
   const int experts = product.groups.num_experts;
-  if (takes_wide(step, product)) {
-    const WideTile tile = is_fixed(plan_) ? kFixedTile
-                                          : choose_wide_tile({.format = weights.format,
-                                                              .rows = weights.rows,
-                                                              .cols = weights.cols,
-                                                              .num_columns = product.num_columns,
-                                                              .num_experts = experts,
-                                                              .num_sms = plan_.num_sms});
-    return wide_product(work, input.wide, tile, step.how);
+  if (takes_prefill(step, product)) {
+    const PrefillTile tile = is_fixed(plan_)
+                                 ? kFixedTile
+                                 : choose_prefill_tile({.format = weights.format,
+                                                        .rows = weights.rows,
+                                                        .cols = weights.cols,
+                                                        .num_columns = product.num_columns,
+                                                        .num_experts = experts,
+                                                        .num_sms = plan_.num_sms});
+    return prefill_product(work, input.tiles, tile, step.how);
   }
   const std::int64_t expected =
       experts > 0 ? 2 * product.num_columns / experts : product.num_columns;
-  if (plan_.variants.pipelines == Pipelines::bulk && stripes_take(work)) {
-    if (is_fixed(plan_)) return stripe_product(work, kFixedColumns, plan_.num_sms, step.how);
-    if (stripes_are_many(work, plan_.num_sms)) {
-      return stripe_product(work, expected, plan_.num_sms, step.how);
+  if (plan_.variants.pipelines == Pipelines::bulk && decode_mxfp4_bulk_takes(work)) {
+    if (is_fixed(plan_)) return decode_mxfp4_bulk(work, kFixedColumns, plan_.num_sms, step.how);
+    if (decode_mxfp4_bulk_fills(work, plan_.num_sms)) {
+      return decode_mxfp4_bulk(work, expected, plan_.num_sms, step.how);
     }
   }
-  skinny_product(work, choose_skinny_tile(work, expected, plan_.num_sms), step.how);
+  decode_product(work, choose_decode_tile(work, expected, plan_.num_sms), step.how);
 }
 
 void Products::run_plain(const Step& step, const LayerProduct& product,

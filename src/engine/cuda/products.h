@@ -5,8 +5,8 @@
 #include "engine/cuda/buffers.h"
 #include "engine/cuda/device_model.h"
 #include "engine/cuda/step.h"
-#include "kernels/cuda/product.h"
-#include "kernels/cuda/wide_product.h"
+#include "kernels/cuda/product/prefill_product.h"
+#include "kernels/cuda/product/product.h"
 
 namespace gauntlet::engine::cuda {
 
@@ -34,13 +34,13 @@ class Products {
 
   void run(const Step& step, const LayerProduct& product) const;
   /// Bulk copies read their input in the order of slots.
-  bool takes_wide(const Step& step, const LayerProduct& product) const;
+  bool takes_prefill(const Step& step, const LayerProduct& product) const;
 
  private:
   struct Input {
     const __nv_bfloat16* x = nullptr;
     std::int64_t stride = 0;
-    kernels::cuda::WideInput wide;  // described where there are bulk copies
+    kernels::cuda::PrefillInput tiles;  // described where there are bulk copies
   };
   const Input& input_of(const LayerProduct& product) const {
     return inputs_[static_cast<std::size_t>(product.input)];

@@ -32,7 +32,7 @@ Expected<GpuTraits> find_gpu(int device) {
   }
   return GpuTraits{.name = properties.name,
                    .num_sms = properties.multiProcessorCount,
-                   .has_bulk_copies = kernels::cuda::wide_available()};
+                   .has_bulk_copies = kernels::cuda::prefill_product_available()};
 }
 
 Expected<void> check_shape(const model::ModelConfig& config) {

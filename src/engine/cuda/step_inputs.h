@@ -9,8 +9,8 @@
 #include "core/cuda/memory.h"
 #include "engine/cuda/host_buffer.h"
 #include "engine/kv/kv_pool.h"
-#include "kernels/cuda/kv_cache.h"
-#include "kernels/cuda/sample.h"
+#include "kernels/cuda/attention/kv_cache.h"
+#include "kernels/cuda/sampling/sample.h"
 
 namespace gauntlet::engine::cuda {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/cuda/memory.h"
-#include "kernels/cuda/pack.h"
-#include "kernels/cuda/plain_matrix.h"
+#include "kernels/cuda/product/pack.h"
+#include "kernels/cuda/product/plain_matrix.h"
 #include "model/weights.h"
 
 namespace gauntlet::engine::cuda {

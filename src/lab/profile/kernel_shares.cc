@@ -33,14 +33,14 @@ bool is(const std::string& kernel, std::initializer_list<const char*> names) {
 /// A product is told apart by its neighbours.
 std::string role(const std::vector<Span>& spans, std::size_t i) {
   const std::string& own = spans[i].kernel;
-  if (!is(own, {"skinny", "stripe", "wide", "plain"})) return own;
+  if (!is(own, {"decode_", "prefill_", "plain_"})) return own;
   const std::string before = i > 0 ? spans[i - 1].kernel : "";
   const std::string after = i + 1 < spans.size() ? spans[i + 1].kernel : "";
-  const char* what = is(after, {"rotate", "attend"})           ? "qkv"
-                     : is(after, {"sample"})                   ? "lm_head"
-                     : is(before, {"route", "deal", "gather"}) ? "gate_up"
-                     : is(after, {"route"})                    ? "o"
-                                                               : "down";
+  const char* what = is(after, {"rotate", "attend"})               ? "qkv"
+                     : is(after, {"sample"})                       ? "lm_head"
+                     : is(before, {"route", "dispatch", "gather"}) ? "gate_up"
+                     : is(after, {"route"})                        ? "o"
+                                                                   : "down";
   return std::string(what) + ": " + own;
 }
 

@@ -9,7 +9,7 @@
 namespace gauntlet::lab::inline profile {
 
 struct KernelShare {
-  std::string name;  // "gate_up: wide_kernel"; "idle" for the time between kernels
+  std::string name;  // "gate_up: prefill_kernel"; "idle" for the time between kernels
   double launches_per_step = 0;
   double us_per_step = 0;  // together they add up to the step
 };

@@ -37,15 +37,16 @@ TEST(KernelShares, count_shared_time_once_and_name_the_gaps) {
 TEST(KernelShares, tell_products_apart_by_their_neighbours) {
   nlohmann::json events = nlohmann::json::array();
   double at = 0;
-  for (const char* name : {"norm_kernel", "skinny_kernel", "rotate_and_store", "attend",
-                           "skinny_kernel", "route_and_deal_kernel", "skinny_kernel",
-                           "skinny_kernel", "norm_kernel", "skinny_kernel", "sample_kernel"}) {
+  for (const char* name :
+       {"norm_kernel", "decode_bf16_kernel", "rotate_and_store", "attend", "decode_bf16_kernel",
+        "route_and_dispatch_kernel", "decode_bf16_kernel", "decode_bf16_kernel", "norm_kernel",
+        "decode_bf16_kernel", "sample_kernel"}) {
     events.push_back(event(kPrefix + name + "<1>(Product)", at, 2));
     at += 2;
   }
   const auto shares = shares_of(events, 2);
   for (const char* role : {"qkv", "o", "gate_up", "down", "lm_head"}) {
-    const KernelShare& share = shares.at(std::string(role) + ": skinny_kernel");
+    const KernelShare& share = shares.at(std::string(role) + ": decode_bf16_kernel");
     EXPECT_DOUBLE_EQ(share.us_per_step, 1) << role;
     EXPECT_DOUBLE_EQ(share.launches_per_step, 0.5) << role;
   }
@@ -54,14 +55,15 @@ TEST(KernelShares, tell_products_apart_by_their_neighbours) {
 TEST(KernelShares, tell_products_apart_where_attention_rotates) {
   nlohmann::json events = nlohmann::json::array();
   double at = 0;
-  for (const char* name : {"norm_kernel", "skinny_kernel", "attend", "skinny_kernel",
-                           "route_and_deal_kernel", "stripe_kernel", "stripe_kernel"}) {
+  for (const char* name :
+       {"norm_kernel", "decode_bf16_kernel", "attend", "decode_bf16_kernel",
+        "route_and_dispatch_kernel", "decode_mxfp4_bulk_kernel", "decode_mxfp4_bulk_kernel"}) {
     events.push_back(event(kPrefix + name + "<1>(Product)", at, 2));
     at += 2;
   }
   const auto shares = shares_of(events, 1);
-  for (const char* name : {"qkv: skinny_kernel", "o: skinny_kernel", "gate_up: stripe_kernel",
-                           "down: stripe_kernel"}) {
+  for (const char* name : {"qkv: decode_bf16_kernel", "o: decode_bf16_kernel",
+                           "gate_up: decode_mxfp4_bulk_kernel", "down: decode_mxfp4_bulk_kernel"}) {
     EXPECT_DOUBLE_EQ(shares.at(name).us_per_step, 2) << name;
   }
 }
