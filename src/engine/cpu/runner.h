@@ -17,6 +17,7 @@ struct RunnerParts {
   std::unique_ptr<ThreadPool> threads;
   PackedModel model;
   std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
+  std::vector<int> export_layers;     // after which residuals can be asked for
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);
 
