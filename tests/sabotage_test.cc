@@ -55,6 +55,31 @@ std::vector<std::string> sides_of(const std::string& id, BackendKind backend) {
   return names;
 }
 
+/// Refused for what else kept the machine busy: then nothing is known of the sabotage.
+bool is_refused_for_company(const json& result) {
+  const std::string reason = result.at("reason");
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"was timed beside", "outside of its stream",
+                                         "before its clock starts"},
+      [&](const char* part) { return reason.find(part) != std::string::npos; });
+}
+
+/// Targets may be sabotaged beside one another on one GPU, so those that were disturbed are asked
+/// again.
+std::map<std::string, json> sabotaged_in_peace(BackendKind backend,
+                                               const std::vector<std::string>& ids) {
+  constexpr int kMostTries = 4;
+  std::map<std::string, json> results;
+  std::vector<std::string> left = ids;
+  for (int tries = 0; tries < kMostTries && !left.empty(); ++tries) {
+    for (const auto& [id, result] : sabotaged(backend, left)) results[id] = result;
+    std::erase_if(left, [&](const std::string& id) {
+      return !results.contains(id) || !is_refused_for_company(results.at(id));
+    });
+  }
+  return results;
+}
+
 /// Each side of a target is refused when it does nothing, before anything is timed, and when it
 /// loses half of its work once it is timed, by the check of a timed sample. Empty, or why the
 /// target cannot run here.
@@ -66,7 +91,7 @@ std::string expect_refused(const std::string& id, BackendKind backend) {
       wanted.push_back(id + "." + side + how);
     }
   }
-  const std::map<std::string, json> results = sabotaged(backend, wanted);
+  const std::map<std::string, json> results = sabotaged_in_peace(backend, wanted);
   for (const std::string& name : wanted) {
     SCOPED_TRACE(name);
     const auto found = results.find(name);
