@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/text/text.h"
+#include "lab/author/catalog.h"
 #include "stats/interval_json.h"
 #include "tests/program.h"
 
@@ -25,6 +26,7 @@ using testing::IsEmpty;
 struct Figure {
   stats::Interval estimate;
   std::string status;  // of a target
+  json record = {};    // of a target: its unit's
 };
 using Figures = std::map<std::string, Figure>;  // by what the first cell of a row calls them
 
@@ -35,7 +37,7 @@ Figures figures_of_targets(const json& record) {
   for (const auto& [name, unit] : record.at("units").items()) {
     if (!name.starts_with(kTarget) || !unit.contains("speedup")) continue;
     figures[name.substr(kTarget.size())] = {stats::interval_from_json(unit.at("speedup")),
-                                            unit.at("status")};
+                                            unit.at("status"), unit};
   }
   return figures;
 }
@@ -94,7 +96,7 @@ std::string fault_in_row(const std::string& row, const Figures& figures) {
   if (known == figures.end()) return "'" + name + "' is not in the record";
   std::smatch match;
   if (!std::regex_search(row, match, kEstimate)) return "'" + name + "' has no figure";
-  const auto& [estimate, status] = known->second;
+  const auto& [estimate, status, unit] = known->second;
   if (!says(match[1], estimate.value) || !says(match[2], estimate.lo) ||
       !says(match[3], estimate.hi)) {
     return fmt::format("'{}' says {}, the record {} [{}, {}]", name, match.str(), estimate.value,
@@ -106,9 +108,30 @@ std::string fault_in_row(const std::string& row, const Figures& figures) {
   return "";
 }
 
+/// Empty when a target may stand in a headline by its record: a comparison whose mechanism was
+/// witnessed. Where a row says that nothing was gained, the witness was read at least.
+std::string fault_in_evidence(const std::string& target, const Figure& figure) {
+  const std::string kind = figure.record.value("kind", "");
+  if (kind != "comparison") {
+    return "'" + target + "' is " + (kind.empty() ? "of no kind" : "a " + kind) + " in the record";
+  }
+  const json witnesses = figure.record.value("witnesses", json::array());
+  if (witnesses.empty()) return "'" + target + "' has no witness in the record";
+  for (const json& witness : witnesses) {
+    if (witness.at("moved") || figure.status == "no_gain" || witness.at("verdict") != "gain") {
+      continue;
+    }
+    return fmt::format("'{}': {} went from {} to {}, which does not show the mechanism", target,
+                       witness.at("name").dump(), witness.at("before").dump(),
+                       witness.at("after").dump());
+  }
+  return "";
+}
+
 struct Checked {
   int rows = 0;
   std::vector<std::string> faults;
+  std::vector<std::string> names;  // of the rows
 };
 
 Checked check_tables(const std::string& page, const std::string& record, const Figures& figures) {
@@ -123,6 +146,7 @@ Checked check_tables(const std::string& page, const std::string& record, const F
     } else if (below_mark && line.starts_with("|")) {
       if (++line_of_table <= 2) continue;  // its head
       ++checked.rows;
+      checked.names.push_back(first_cell(line));
       if (auto fault = fault_in_row(line, figures); !fault.empty()) {
         checked.faults.push_back(std::move(fault));
       }
@@ -147,6 +171,25 @@ TEST(DocFigures, of_targets_are_those_of_the_gpu_record) {
   const Checked readme = check_page("README.md", record, figures_of_targets(read_record(record)));
   EXPECT_THAT(readme.faults, IsEmpty());
   EXPECT_GE(readme.rows, 5);
+}
+
+TEST(DocFigures, of_headlines_are_of_comparisons_that_name_a_witness) {
+  const std::string record = "tests/gpu/record.json";
+  const Checked readme = check_page("README.md", record, figures_of_targets(read_record(record)));
+  const lab::Catalog catalog = lab::load_catalog();
+  for (const std::string& name : readme.names) {
+    const lab::Target* target = catalog.find(name);
+    ASSERT_NE(target, nullptr) << name;
+    const lab::BackendFacts& facts = target->facts(lab::BackendKind::cuda);
+    EXPECT_EQ(facts.kind, lab::Kind::comparison) << name;
+    for (const lab::SidePair& sides : target->comparisons(lab::BackendKind::cuda)) {
+      if (sides.kind != lab::SidePair::Kind::pair && sides.kind != lab::SidePair::Kind::step) {
+        continue;
+      }
+      EXPECT_NE(target->witness(lab::BackendKind::cuda, sides).source, lab::Witness::Source::none)
+          << name;
+    }
+  }
 }
 
 TEST(DocFigures, of_serving_are_those_of_its_record) {
@@ -201,6 +244,26 @@ TEST(DocFigures, that_differ_are_found) {
   EXPECT_THAT(faults("| ch01:d | 1.23× [1.20, 1.30] |"),
               testing::ElementsAre(HasSubstr("not in the record")));
   EXPECT_EQ(check_tables("| ch01:a | 9× [9, 9] |", "r.json", figures).rows, 0) << "not marked";
+}
+
+TEST(DocFigures, without_a_witness_that_moved_are_found) {
+  const auto fault = [](const char* status, const char* record) {
+    return fault_in_evidence("ch01:a", {{}, status, json::parse(record)});
+  };
+  const std::string witness = R"([{"to": "optimized", "name": "loads", "before": 8, "after": )";
+  const std::string moved = witness + R"(1, "moved": true, "verdict": "gain"}])";
+  const std::string stood = witness + R"(8, "moved": false, "verdict": "gain"}])";
+  const auto record = [](const std::string& kind, const std::string& witnesses) {
+    return R"({"kind": ")" + kind + R"(", "witnesses": )" + witnesses + "}";
+  };
+  EXPECT_EQ(fault("passed", record("comparison", moved).c_str()), "");
+  EXPECT_EQ(fault("no_gain", record("comparison", stood).c_str()), "");
+  EXPECT_THAT(fault("passed", record("comparison", stood).c_str()),
+              HasSubstr("\"loads\" went from 8 to 8"));
+  EXPECT_THAT(fault("passed", record("comparison", "[]").c_str()), HasSubstr("no witness"));
+  EXPECT_THAT(fault("passed", record("demonstration", moved).c_str()),
+              HasSubstr("is a demonstration"));
+  EXPECT_THAT(fault("passed", "{}"), HasSubstr("of no kind"));
 }
 
 }  // namespace

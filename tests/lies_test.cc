@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "core/machine/machine.h"
+#include "tests/json_answer.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {
@@ -42,11 +43,8 @@ struct LiesRun {
                                      "--artifacts-dir",    artifacts.path()};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     outcome = run_program(argv);
-    const json answer = json::parse(outcome.out, nullptr, false);
-    if (!answer.is_object()) {
-      ADD_FAILURE() << "no JSON: " << outcome.out << outcome.err;
-      return;
-    }
+    const json answer = json_answer(outcome);
+    if (answer.empty()) return;
     folder_ = artifacts.path() / answer.at("run_id").get<std::string>();
     for (const json& result : answer.at("results")) {
       results[result.at("id").get<std::string>().substr(5)] = result;

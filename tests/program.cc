@@ -1,8 +1,11 @@
 #include "tests/program.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +19,22 @@ namespace gauntlet::tests {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Where it was built, or else beside this program or in the folder above: whoever carries programs
+/// to a GPU keeps them together.
+std::string find_program(const std::string& built_at) {
+  if (fs::exists(built_at)) return built_at;
+  const fs::path name = fs::path(built_at).filename();
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& folder : {here, here.parent_path()}) {
+    if (fs::exists(folder / name)) return (folder / name).string();
+  }
+  return built_at;
+}
+
+}  // namespace
+
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (fs::temp_directory_path() / "gauntlet-test-XXXXXX").string();
   if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make " + pattern);
@@ -28,6 +47,7 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Program::Program(std::vector<std::string> argv, const std::string& folder) {
+  argv.at(0) = find_program(argv[0]);
   std::vector<char*> pointers;
   for (std::string& argument : argv) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -42,6 +62,7 @@ Program::Program(std::vector<std::string> argv, const std::string& folder) {
   if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(126);
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is killed leaves nobody behind
   execv(pointers[0], pointers.data());
+  dprintf(2, "cannot start %s: %s\n", pointers[0], strerrordesc_np(errno));
   _exit(127);
 }
 

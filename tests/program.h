@@ -33,7 +33,9 @@ struct Outcome {
 /// A running program with its output in files of a temporary folder.
 class Program {
  public:
-  /// argv[0] is the path of the program; `folder` becomes its current folder where given.
+  /// argv[0] is where the program was built: it may have been carried elsewhere with the one that
+  /// calls this. `folder` becomes its current folder where given. One that cannot be started ends
+  /// with code 127 and says why.
   explicit Program(std::vector<std::string> argv, const std::string& folder = "");
   ~Program();
   Program(const Program&) = delete;

@@ -143,7 +143,7 @@ run_bench() {
   fi
 }
 
-run_tests $lanes test sanitizer ptx
+run_tests $lanes test sabotage sanitizer ptx
 run_tests 1 timed
 run_targets
 run_bench

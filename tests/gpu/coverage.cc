@@ -42,14 +42,14 @@ bool has_lab_of_now(const UnitCoverage& target) {
 }
 
 void find_samples(const Record& record, Coverage& coverage) {
-  std::map<std::string, std::vector<const UnitCoverage*>> chapters;
+  std::map<std::pair<UnitKind, std::string>, std::vector<const UnitCoverage*>> chapters;
   for (const UnitCoverage& unit : coverage.units) {
-    if (unit.unit->kind == UnitKind::target && unit.state == UnitState::covered) {
-      chapters[unit.unit->chapter].push_back(&unit);
+    if (unit.unit->is_of_target() && unit.state == UnitState::covered) {
+      chapters[{unit.unit->kind, unit.unit->chapter}].push_back(&unit);
     }
   }
   std::set<std::string> changed;
-  for (auto& [chapter, targets] : chapters) {
+  for (auto& [kind_and_chapter, targets] : chapters) {
     // One that this machine cannot run shows nothing of the lab, unless there is no other.
     const auto skipped = [](const UnitCoverage* t) {
       return t->record->verdict.status == "skipped";
@@ -58,7 +58,7 @@ void find_samples(const Record& record, Coverage& coverage) {
     if (std::ranges::any_of(targets, [](const auto* t) { return has_lab_of_now(*t); })) continue;
     const UnitCoverage* oldest = *std::ranges::min_element(
         targets, {}, [](const auto* target) { return target->record->occasion.when; });
-    coverage.samples.push_back({.chapter = chapter, .unit = oldest->unit});
+    coverage.samples.push_back({.chapter = oldest->unit->chapter, .unit = oldest->unit});
     const SourceSet* before = record.sources(oldest->record->sources.at("lab"));
     for (const std::string& file : differences(oldest->unit->sources.at("lab"), *before)) {
       changed.insert(file);
@@ -76,6 +76,8 @@ double expected_seconds(const UnitCoverage& unit) {
       return 10;
     case UnitKind::timed:
       return 60;
+    case UnitKind::sabotage:
+      return 6;
     case UnitKind::sanitizer:
       return 20;
     case UnitKind::ptx:
@@ -87,7 +89,8 @@ double expected_seconds(const UnitCoverage& unit) {
 }
 
 bool runs_beside_others(UnitKind kind) {
-  return kind == UnitKind::test || kind == UnitKind::sanitizer || kind == UnitKind::ptx;
+  return kind == UnitKind::test || kind == UnitKind::sabotage || kind == UnitKind::sanitizer ||
+         kind == UnitKind::ptx;
 }
 
 }  // namespace
@@ -115,8 +118,9 @@ std::vector<std::string> Coverage::complaints() const {
     }
   }
   for (const OwedSample& sample : samples) {
-    lines.push_back(fmt::format("{}: the lab changed, and no target of {} was measured with it",
-                                sample.unit->name, sample.chapter));
+    lines.push_back(fmt::format(
+        "{}: the lab changed, and no target of {} was {} with it", sample.unit->name,
+        sample.chapter, sample.unit->kind == UnitKind::sabotage ? "sabotaged" : "measured"));
   }
   if (!samples.empty()) {
     lines.push_back(fmt::format("of the lab changed: {}", fmt::join(lab_changes, " ")));

@@ -34,7 +34,7 @@ class FakeProject : public FakeTree {
     write("src/engine/cuda/forward.cc", "#include \"kernels/cuda/router.h\"\nint forward;\n");
     write("src/engine/cuda_golden_test.cc", "TEST(CudaGoldenOnGpu, choices) {}\n");
     write("src/engine/measure/speed.cc", "int speed;\n");
-    write("tests/lies_test.cc", "TEST(LiesOnGpu, are_all_found) {}\n");
+    write("tests/lies_test.cc", "TEST(LiesOnGpu, are_all_found) { run(GAUNTLET_LIES_BINARY); }\n");
     write("tests/lies/lies/hangs/pair.cc", "int lie;\n");
     write("tests/lies/lies/hangs/optimized.cu", "int hangs;\n");
   }

@@ -77,6 +77,7 @@ class GpuCheck : public testing::Test {
       script(std::string("programs/tests/") + name, kTestProgram);
     }
     script("programs/gauntlet", kGauntlet);
+    script("programs/gauntlet-lies", "#!/bin/bash\n");
     fs::create_symlink(GPU_UNITS, project_.root() / "programs/tests/gpu_units");
     stamp();
   }
@@ -229,6 +230,29 @@ TEST_F(GpuCheck, does_without_a_program_that_is_not_there) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("test engine_test CudaGoldenOnGpu: there is no engine_test"));
   EXPECT_NE(record().find("test kernels_test RouterOnGpu"), nullptr);
+}
+
+TEST_F(GpuCheck, does_without_a_suite_that_starts_a_program_that_is_not_there) {
+  fs::remove(project_.root() / "programs/gauntlet-lies");
+  const Outcome outcome = gpu_check({"--only", "whole_test"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("test whole_test LiesOnGpu: there is no gauntlet-lies"));
+  EXPECT_THAT(calls(), IsEmpty());
+  EXPECT_FALSE(fs::exists(project_.root() / "tests/gpu/record.json")) << "it waits";
+}
+
+TEST_F(GpuCheck, sabotages_targets_beside_one_another_and_one_of_each_chapter_with_a_new_lab) {
+  project_.write("tests/sabotage_test.cc", "TEST_P(SabotageOnGpu, is_refused) {}\n");
+  stamp();
+  ASSERT_EQ(gpu_check().code, 0);
+  EXPECT_THAT(calls(), Contains(HasSubstr("--gtest_filter=*/SabotageOnGpu.*/ch07_tile ")));
+  EXPECT_EQ(record().find("sabotage ch07:tile")->verdict.status, "passed");
+  project_.write("src/lab/measure/measure.h", "int measured_otherwise;\n");
+  stamp();
+  EXPECT_THAT(check().err,
+              HasSubstr("sabotage ch01:one: the lab changed, and no target of ch01 was sabotaged"));
+  EXPECT_EQ(gpu_check({"--only", "sabotage"}).code, 4) << "the lies and targets are left";
+  EXPECT_THAT(calls(), SizeIs(2)) << "one of each chapter";
 }
 
 TEST_F(GpuCheck, refuses_a_machine_without_a_gpu) {

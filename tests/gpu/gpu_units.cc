@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -97,9 +98,15 @@ struct Stamp {
   }
 };
 
-bool has_program(const Options& options, const Unit& unit) {
+/// The first program that a unit runs or starts and that is not there; empty: none.
+std::string missing_program(const Options& options, const Unit& unit) {
   const fs::path folder = options.programs;
-  return fs::exists(folder / unit.program) || fs::exists(folder / "tests" / unit.program);
+  const auto is_there = [&](const std::string& program) {
+    return fs::exists(folder / program) || fs::exists(folder / "tests" / program);
+  };
+  if (!is_there(unit.program)) return unit.program;
+  const auto missing = std::ranges::find_if_not(unit.also, is_there);
+  return missing == unit.also.end() ? "" : *missing;
 }
 
 int list(const Options& options) {
@@ -135,11 +142,11 @@ int print_plan(const Options& options) {
   const Stamp stamp = Stamp::load(options.programs);
   Coverage coverage = judge(units, record);
   std::erase_if(coverage.units, [&](const UnitCoverage& unit) {
-    const bool built = has_program(options, *unit.unit);
-    if (built && stamp.fits(*unit.unit)) return false;
+    const std::string missing = missing_program(options, *unit.unit);
+    if (missing.empty() && stamp.fits(*unit.unit)) return false;
     if (unit.state == UnitState::covered && !options.all) return true;
     fmt::print(stderr, "{}: {}\n", unit.unit->name,
-               built ? "built from other sources" : "there is no " + unit.unit->program);
+               missing.empty() ? "built from other sources" : "there is no " + missing);
     return true;
   });
   PlanOptions how = options.plan;

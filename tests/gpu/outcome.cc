@@ -25,10 +25,39 @@ json headline(const json& result) {
           {"hi", speedup.value("hi", json())}};
 }
 
+/// What had to move between the sides of a pair, or of each step of a lab.
+json witnesses(const json& result) {
+  json all = json::array();
+  for (const json& comparison : result.value("comparisons", json::array())) {
+    const json witness = comparison.value("witness", json());
+    if (!witness.is_object() || !witness.value("collected", false)) continue;
+    all.push_back({{"to", comparison.value("to", "")},
+                   {"name", witness.value("name", "")},
+                   {"before", witness.value("before", json())},
+                   {"after", witness.value("after", json())},
+                   {"moved", witness.value("moved", false)},
+                   {"verdict", comparison.value("verdict", "")}});
+  }
+  return all;
+}
+
+/// Of the sides whose place under the ceilings is known.
+json ceiling_percent(const json& result) {
+  json percent = json::object();
+  for (const json& side : result.value("sides", json::array())) {
+    const json of_side = side.value("ceiling_percent", json());
+    if (of_side.is_number() && of_side > 0) percent[side.at("name").get<std::string>()] = of_side;
+  }
+  return percent;
+}
+
 Verdict target_verdict(const json& result) {
   Verdict verdict{.status = result.at("status"),
                   .reason = result.value("reason", ""),
-                  .seconds = result.value("seconds", 0.0)};
+                  .seconds = result.value("seconds", 0.0),
+                  .kind = result.value("kind", "")};
+  if (const json all = witnesses(result); !all.empty()) verdict.witnesses = all.dump();
+  if (const json all = ceiling_percent(result); !all.empty()) verdict.ceiling_percent = all.dump();
   const json speedup = headline(result);
   if (!speedup.is_null()) verdict.speedup = speedup.dump();
   return verdict;

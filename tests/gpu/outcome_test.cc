@@ -32,6 +32,31 @@ TEST(TargetVerdicts, read_two_sides_and_several) {
   EXPECT_EQ(verdicts->by_id.at("ch01:c").reason, "needs sm_100a");
 }
 
+TEST(TargetVerdicts, keep_why_a_speedup_may_be_believed) {
+  const auto verdicts = target_verdicts(R"({"run_id": "20260101-1", "results": [
+    {"id": "ch01:a", "backend": "cuda", "status": "passed", "kind": "comparison",
+     "sides": [{"name": "baseline", "ceiling_percent": 11.5},
+               {"name": "optimized", "ceiling_percent": 90}],
+     "comparisons": [{"kind": "pair", "to": "optimized", "verdict": "gain",
+       "speedup": {"value": 2.0, "lo": 1.9, "hi": 2.1},
+       "witness": {"name": "loads", "meaning": "loads per run", "source": "counter",
+         "collected": true, "before": 8, "after": 1, "moved": true}}]},
+    {"id": "ch01:b", "backend": "cuda", "status": "passed", "kind": "demonstration",
+     "sides": [{"name": "baseline", "ceiling_percent": 0}],
+     "comparisons": [{"kind": "pair", "to": "optimized", "verdict": "gain",
+       "witness": {"name": "loads", "collected": false, "before": null}}]}]})");
+  ASSERT_TRUE(verdicts) << verdicts.error().message;
+  const Verdict& a = verdicts->by_id.at("ch01:a");
+  EXPECT_EQ(a.kind, "comparison");
+  EXPECT_EQ(a.witnesses, R"([{"after":1,"before":8,"moved":true,"name":"loads","to":"optimized",)"
+                         R"("verdict":"gain"}])");
+  EXPECT_EQ(a.ceiling_percent, R"({"baseline":11.5,"optimized":90})");
+  const Verdict& b = verdicts->by_id.at("ch01:b");
+  EXPECT_EQ(b.kind, "demonstration");
+  EXPECT_EQ(b.witnesses, "") << "it was not collected";
+  EXPECT_EQ(b.ceiling_percent, "");
+}
+
 TEST(TargetVerdicts, refuse_what_is_no_run) {
   EXPECT_FALSE(target_verdicts("{}"));
   EXPECT_FALSE(target_verdicts("{\"run_id\": \"cut o"));

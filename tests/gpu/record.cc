@@ -10,13 +10,24 @@ using nlohmann::json;
 
 constexpr int kFormat = 2;
 
+/// What of a verdict is JSON by itself, by its name.
+template <class SomeVerdict>
+auto json_parts(SomeVerdict& verdict) {
+  return std::map{std::pair{"speedup", &verdict.speedup},
+                  std::pair{"witnesses", &verdict.witnesses},
+                  std::pair{"ceiling_percent", &verdict.ceiling_percent}};
+}
+
 json to_json(const UnitRecord& record) {
   json line = {{"status", record.verdict.status}, {"seconds", record.verdict.seconds},
                {"sources", record.sources},       {"machine", record.occasion.machine},
                {"when", record.occasion.when},    {"run", record.occasion.run},
                {"commit", record.occasion.commit}};
   if (!record.verdict.reason.empty()) line["reason"] = record.verdict.reason;
-  if (!record.verdict.speedup.empty()) line["speedup"] = json::parse(record.verdict.speedup);
+  if (!record.verdict.kind.empty()) line["kind"] = record.verdict.kind;
+  for (const auto& [name, text] : json_parts(record.verdict)) {
+    if (!text->empty()) line[name] = json::parse(*text);
+  }
   return line;
 }
 
@@ -29,7 +40,10 @@ UnitRecord unit_from(const json& line) {
                                  .run = line.at("run"),
                                  .commit = line.at("commit")},
                     .sources = line.at("sources")};
-  if (line.contains("speedup")) record.verdict.speedup = line.at("speedup").dump();
+  record.verdict.kind = line.value("kind", "");
+  for (const auto& [name, text] : json_parts(record.verdict)) {
+    if (line.contains(name)) *text = line.at(name).dump();
+  }
   return record;
 }
 

@@ -14,6 +14,11 @@ struct Verdict {
   std::string reason;   // for any status but passed
   std::string speedup;  // of a target: JSON of {"value", "lo", "hi"}; empty without
   double seconds = 0;
+  // Of a target, too: why its speedup may be believed. Empty in records that did not keep it.
+  std::string kind = {};  // comparison, demonstration
+  /// JSON of {"to": side, "name", "before", "after", "moved", "verdict"} for a pair or each step.
+  std::string witnesses = {};
+  std::string ceiling_percent = {};  // JSON of {side: percent}
 };
 
 /// Where, when and with what a unit ran.

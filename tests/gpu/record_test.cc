@@ -27,7 +27,10 @@ TEST(Record, reads_back_what_it_writes) {
              {.status = "no_gain",
               .reason = "1.01 \"does\" not clear 1.02",
               .speedup = R"({"hi":1.03,"lo":1.0,"value":1.01})",
-              .seconds = 7.5},
+              .seconds = 7.5,
+              .kind = "comparison",
+              .witnesses = R"([{"moved":false,"name":"loads"}])",
+              .ceiling_percent = R"({"optimized":90.5})"},
              at("2026-01-02"));
   const auto read = Record::from_json(record.to_json());
   ASSERT_TRUE(read) << read.error().message;
@@ -38,6 +41,9 @@ TEST(Record, reads_back_what_it_writes) {
   EXPECT_EQ(found->verdict.reason, "1.01 \"does\" not clear 1.02");
   EXPECT_EQ(found->verdict.speedup, R"({"hi":1.03,"lo":1.0,"value":1.01})");
   EXPECT_EQ(found->verdict.seconds, 7.5);
+  EXPECT_EQ(found->verdict.kind, "comparison");
+  EXPECT_EQ(found->verdict.witnesses, R"([{"moved":false,"name":"loads"}])");
+  EXPECT_EQ(found->verdict.ceiling_percent, R"({"optimized":90.5})");
   EXPECT_EQ(found->occasion.machine, "GPU, driver 1");
   EXPECT_TRUE(is_of(*found, *units.find(kTarget)));
 }

@@ -1,7 +1,9 @@
 #include "tests/gpu/units.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <regex>
 #include <set>
 
 #include "core/text/text.h"
@@ -65,7 +67,7 @@ SourceSet engine_sources(const SourceTree& tree) {
 Parts with_declarations(const SourceTree& tree, Parts sides) {
   std::set<std::string> files(sides.begin(), sides.end());
   for (const std::string& side : sides) {
-    for (const char* name : {"pair.cc", "lab.cc"}) {
+    for (const char* name : {"pair.cc", "engine_pair.cc", "lab.cc"}) {
       const std::string path = (fs::path(side).parent_path() / name).generic_string();
       if (tree.paths().contains(path)) files.insert(path);
     }
@@ -79,6 +81,9 @@ Parts test_catalogs(const SourceTree& tree) {
     return is_side(path) && path.starts_with("tests/") && !path.starts_with("tests/strict/");
   }));
 }
+
+/// Has a case for each target of the catalogue, each of which is a unit.
+constexpr const char* kSabotageSuite = "SabotageOnGpu";
 
 /// "kernels_test" of "src/kernels/cuda/router_test.cc"; empty where a file is part of no program.
 std::string program_of(const std::string& path) {
@@ -99,6 +104,7 @@ class Finder {
   Expected<Units> find(const std::string& sanitized) {
     find_targets();
     find_suites();
+    find_sabotage();
     if (auto added = add_sanitized(sanitized); !added) return added.error();
     add_engine();
     std::ranges::sort(units_.all, {}, &Unit::name);
@@ -143,7 +149,11 @@ class Finder {
       const std::string program = program_of(path);
       if (program.empty()) continue;
       for (const std::string& suite : gpu_suites(tree_.text(path))) {
-        roots[{program, suite}].push_back(path);
+        if (suite == kSabotageSuite) {
+          sabotage_tests_.push_back(path);
+        } else {
+          roots[{program, suite}].push_back(path);
+        }
       }
     }
     const Parts catalogs = test_catalogs(tree_);
@@ -152,11 +162,13 @@ class Finder {
       const bool whole = program == "whole_test";
       const bool of_lab = whole || program == "lab_test";
       const bool of_engine = program == "engine_test";
+      const Parts started = programs_started_by(files);
       if (whole) files.insert(files.end(), catalogs.begin(), catalogs.end());
       Unit unit{.name = "test " + program + " " + suite,
                 .kind = of_lab ? UnitKind::timed : UnitKind::test,
                 .program = program,
-                .what = suite + ".*:*/" + suite + ".*"};
+                .what = suite + ".*:*/" + suite + ".*",
+                .also = started};
       unit.sources["own"] = tree_.closure(files, [&](const std::string& path) {
         // The test itself is a root and no implementation of anything.
         if (std::ranges::find(files, path) != files.end()) return false;
@@ -167,6 +179,44 @@ class Finder {
       if (of_engine) unit.sources["engine"] = engine_;
       add(std::move(unit));
     }
+  }
+
+  Parts programs_started_by(const Parts& files) const {
+    std::set<std::string> programs;
+    for (const std::string& file : files) {
+      for (const std::string& program : started_programs(tree_.text(file))) {
+        programs.insert(program);
+      }
+    }
+    return {programs.begin(), programs.end()};
+  }
+
+  /// What a target's sides are, and the sabotage.
+  void find_sabotage() {
+    if (sabotage_tests_.empty()) return;
+    Parts roots =
+        tree_.matching([](const std::string& path) { return path.starts_with("tests/sabotage/"); });
+    roots.insert(roots.end(), sabotage_tests_.begin(), sabotage_tests_.end());
+    const SourceSet spoiling = tree_.closure(roots, [&](const std::string& path) {
+      if (std::ranges::find(sabotage_tests_, path) != sabotage_tests_.end()) return false;
+      return is_no_part(path) || lab_.contains(path);
+    });
+    std::vector<Unit> found;
+    for (const Unit& target : units_.all) {
+      if (target.kind != UnitKind::target) continue;
+      std::string test = target.what;
+      std::ranges::replace(test, ':', '_');
+      Unit unit{.name = "sabotage " + target.what,
+                .kind = UnitKind::sabotage,
+                .program = "whole_test",
+                .what = std::string("*/") + kSabotageSuite + ".*/" + test,
+                .chapter = target.chapter,
+                .also = programs_started_by(sabotage_tests_),
+                .sources = target.sources};
+      unit.sources["own"].files.insert(spoiling.files.begin(), spoiling.files.end());
+      found.push_back(std::move(unit));
+    }
+    std::ranges::move(found, std::back_inserter(units_.all));
   }
 
   Expected<void> add_sanitized(const std::string& text) {
@@ -246,6 +296,7 @@ class Finder {
   SourceSet lab_;
   SourceSet engine_;
   SourceSet flags_;
+  Parts sabotage_tests_;
   Units units_;
 };
 
@@ -259,6 +310,8 @@ const char* name_of(UnitKind kind) {
       return "test";
     case UnitKind::timed:
       return "timed";
+    case UnitKind::sabotage:
+      return "sabotage";
     case UnitKind::sanitizer:
       return "sanitizer";
     case UnitKind::ptx:
@@ -278,6 +331,18 @@ std::string Unit::sources_id() const {
 const Unit* Units::find(const std::string& name) const {
   const auto found = std::ranges::find(all, name, &Unit::name);
   return found == all.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> started_programs(const std::string& text) {
+  static const std::regex kName("GAUNTLET_(?:([A-Z]+)_)?BINARY");
+  const std::string code = cpp_code(text);
+  std::set<std::string> programs;
+  for (std::sregex_iterator at(code.begin(), code.end(), kName), end; at != end; ++at) {
+    std::string which = (*at)[1].str();
+    std::ranges::transform(which, which.begin(), [](unsigned char c) { return std::tolower(c); });
+    programs.insert(which.empty() ? "gauntlet" : "gauntlet-" + which);
+  }
+  return {programs.begin(), programs.end()};
 }
 
 std::vector<std::string> gpu_suites(const std::string& text) {

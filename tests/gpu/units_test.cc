@@ -72,6 +72,35 @@ TEST(Units, of_the_engine_are_its_host_code_and_all_kernels) {
   }
 }
 
+TEST(Units, of_sabotage_are_one_per_target_with_its_sides_and_what_spoils_them) {
+  FakeProject project;
+  project.write("tests/sabotage_test.cc",
+                "TEST_P(SabotageOnGpu, is_refused) { run(GAUNTLET_SABOTAGE_BINARY); }\n");
+  project.write("tests/sabotage/spoil.h", "int spoil;\n");
+  project.write("tests/sabotage/spoil.cc", "#include \"tests/sabotage/spoil.h\"\n");
+  const Units units = project.units();
+  for (const char* target : {"ch01:one", "ch07:copy", "ch07:tile"}) {
+    EXPECT_NE(units.find(std::string("sabotage ") + target), nullptr) << target;
+  }
+  EXPECT_EQ(units.find("test whole_test SabotageOnGpu"), nullptr);
+  const Unit& copy = *units.find("sabotage ch07:copy");
+  EXPECT_EQ(copy.what, "*/SabotageOnGpu.*/ch07_copy");
+  EXPECT_EQ(copy.program, "whole_test");
+  EXPECT_THAT(copy.also, ElementsAre("gauntlet-sabotage"));
+  EXPECT_TRUE(copy.samples("lab"));
+  EXPECT_THAT(
+      paths(copy, "own"),
+      ElementsAre("catalog/ch07/copy/baseline.cu", "catalog/ch07/copy/optimized.cu",
+                  "catalog/ch07/copy/pair.cc", "catalog/ch07/copy/pair.h",
+                  "tests/sabotage/spoil.cc", "tests/sabotage/spoil.h", "tests/sabotage_test.cc"));
+}
+
+TEST(StartedPrograms, are_those_whose_paths_the_build_gives) {
+  EXPECT_THAT(started_programs("run(GAUNTLET_LIES_BINARY); run(GAUNTLET_BINARY);\n"
+                               "// GAUNTLET_DOUBLES_BINARY\n"),
+              ElementsAre("gauntlet", "gauntlet-lies"));
+}
+
 TEST(Units, change_with_the_tests_that_a_tool_of_the_sanitizer_runs) {
   const FakeProject project;
   const SourceTree tree(project.root());
