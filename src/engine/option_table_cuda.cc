@@ -19,7 +19,6 @@ OptionEntry products() {
           "--products", &CudaOptions::products,
           {{"tensor-cores", ProductUnit::tensor_cores}, {"cuda-cores", ProductUnit::cuda_cores}},
           "GPU: what multiplies; cuda-cores takes --weight-layout rows (default: tensor-cores)"),
-      .cpu = {},
       .cuda = {
           .resolve = [](const EngineOptions&, const GpuTraits&, CudaPlan& plan) -> Expected<void> {
             if (plan.variants.products == ProductUnit::cuda_cores) {
@@ -48,7 +47,6 @@ OptionEntry weight_layout() {
           {{"fragments", WeightLayout::fragments}, {"rows", WeightLayout::rows}},
           "GPU: weights shuffled for wide loads, or row by row, which takes --fusion op-by-op and "
           "--pipelines plain (default: fragments)"),
-      .cpu = {},
       .cuda = {
           .resolve = [](const EngineOptions&, const GpuTraits&, CudaPlan& plan) -> Expected<void> {
             if (plan.variants.weight_layout == WeightLayout::rows) {
@@ -82,7 +80,6 @@ OptionEntry pipelines() {
               "--pipelines", &CudaOptions::pipelines,
               {{"bulk", Pipelines::bulk}, {"plain", Pipelines::plain}},
               "GPU: weights of many tokens by bulk copies, or by plain loads (default: bulk)"),
-          .cpu = {},
           .cuda = {.resolve = [](const EngineOptions&, const GpuTraits& gpu,
                                  CudaPlan& plan) -> Expected<void> {
                      if (!gpu.has_bulk_copies) {
@@ -117,7 +114,6 @@ OptionEntry kv_layout() {
               {{"paged", KvLayout::paged}, {"contiguous", KvLayout::contiguous}},
               "GPU: pages as sequences grow, or each one's greatest length reserved "
               "(default: paged)"),
-          .cpu = {},
           .cuda = {.resolve = [](const EngineOptions&, const GpuTraits&,
                                  CudaPlan& plan) -> Expected<void> {
                      if (plan.variants.kv_layout == KvLayout::contiguous) {
@@ -141,9 +137,7 @@ OptionEntry host_memory() {
               "--host-memory", &CudaOptions::host_memory,
               {{"pinned", HostMemory::pinned}, {"pageable", HostMemory::pageable}},
               "GPU: memory of a step's inputs and tokens (default: pinned)"),
-          .cpu = {},
-          .cuda = {.resolve = {},
-                   .parts = {{.line = "host memory",
+          .cuda = {.parts = {{.line = "host memory",
                               .text =
                                   [](const CudaPlan& plan) {
                                     return plan.variants.host_memory == HostMemory::pinned
@@ -162,9 +156,7 @@ OptionEntry graphs() {
   return {.flag = cuda_flag<Graphs>("--graphs", &CudaOptions::graphs,
                                     {{"on", Graphs::on}, {"off", Graphs::off}},
                                     "GPU: decode steps captured once and replayed (default: on)"),
-          .cpu = {},
-          .cuda = {.resolve = {},
-                   .parts = {{.line = "launches",
+          .cuda = {.parts = {{.line = "launches",
                               .text =
                                   [](const CudaPlan& plan) {
                                     return plan.variants.graphs == Graphs::on ? "graphs"
@@ -184,9 +176,7 @@ OptionEntry dependent_launch() {
           "--dependent-launch", &CudaOptions::dependent_launch,
           {{"on", DependentLaunch::on}, {"off", DependentLaunch::off}},
           "GPU: kernels start while the one in front ends (default: on)"),
-      .cpu = {},
-      .cuda = {.resolve = {},
-               .parts = {{.line = "launches",
+      .cuda = {.parts = {{.line = "launches",
                           .text =
                               [](const CudaPlan& plan) {
                                 return plan.variants.dependent_launch == DependentLaunch::on
@@ -207,22 +197,16 @@ OptionEntry determinism() {
                .help = "GPU: a request's logits do not depend on its batch mates",
                .group = FlagGroup::cuda,
                .words = {{"", set(&CudaOptions::determinism, Determinism::per_request)}},
-               .number = {},
                .value =
                    [](const EngineOptions& options) {
                      return options.cuda.determinism == Determinism::per_request ? "per-request"
                                                                                  : "";
                    }},
-      .cpu = {},
-      .cuda = {.resolve = {},
-               .parts = {{.line = "determinism",
-                          .text =
-                              [](const CudaPlan& plan) {
-                                return plan.variants.determinism == Determinism::per_request
-                                           ? "per request"
-                                           : "per batch (sums may differ with batch mates)";
-                              }}},
-               .row = {}}};
+      .cuda = {.parts = {{.line = "determinism", .text = [](const CudaPlan& plan) {
+                            return plan.variants.determinism == Determinism::per_request
+                                       ? "per request"
+                                       : "per batch (sums may differ with batch mates)";
+                          }}}}};
   return entry;
 }
 

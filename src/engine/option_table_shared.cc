@@ -18,7 +18,6 @@ constexpr int kMostThreads = 1024;
 OptionEntry threads() {
   return {.flag = {.name = "--threads",
                    .help = "pinned, 1 to 1024 (default: one per CPU)",
-                   .words = {},
                    .number = OptionNumber{.least = 1,
                                           .most = kMostThreads,
                                           .set = [](EngineOptions& o, int n) { o.threads = n; }},
@@ -46,8 +45,7 @@ OptionEntry threads() {
                                    .layer = 1,
                                    .targets = {"ch06:parallel_add"},
                                    .off = set(&EngineOptions::threads, 1),
-                                   .on = set(&EngineOptions::threads, 0)}},
-          .cuda = {}};
+                                   .on = set(&EngineOptions::threads, 0)}}};
 }
 
 Expected<void> choose_level(const EngineOptions& options, Plan& plan) {
@@ -79,8 +77,7 @@ OptionEntry simd() {
                                    .layer = 2,
                                    .targets = {"ch07:vectorized_copy", "ch08:loop_unrolling"},
                                    .off = set(&EngineOptions::simd, Level(SimdLevel::portable)),
-                                   .on = set(&EngineOptions::simd, Level())}},
-          .cuda = {}};
+                                   .on = set(&EngineOptions::simd, Level())}}};
 }
 
 /// Rounded activations are faster wherever there are wide integer products; the portable level
@@ -117,9 +114,8 @@ OptionEntry activations() {
                                .targets = {"ch01:tf32_matmul"},
                                .off = set(&EngineOptions::activations, Activations::f32),
                                .on = set(&EngineOptions::activations, Activations::automatic)}},
-      .cuda = {.resolve = {},
-               .parts = {{.line = "dense", .text = [](const CudaPlan&) { return "bf16 x bf16"; }}},
-               .row = {}}};
+      .cuda = {
+          .parts = {{.line = "dense", .text = [](const CudaPlan&) { return "bf16 x bf16"; }}}}};
   entry.flag.group = FlagGroup::apart;
   return entry;
 }
@@ -145,7 +141,7 @@ Expected<void> choose_cuda_kv(const EngineOptions& options, const GpuTraits&, Cu
   return {};
 }
 
-OptionEntry kv() {
+OptionEntry kv_dtype() {
   using Kv = std::optional<KvType>;
   return {
       .flag = word_flag<EngineOptions, Kv>(
@@ -277,8 +273,7 @@ OptionEntry head() {
                                    .layer = 2,
                                    .targets = {},
                                    .off = set(&EngineOptions::head, HeadKind::full),
-                                   .on = set(&EngineOptions::head, HeadKind::screened)}},
-          .cuda = {}};
+                                   .on = set(&EngineOptions::head, HeadKind::screened)}}};
 }
 
 OptionEntry fusion() {
@@ -336,14 +331,13 @@ OptionEntry stages() {
                                    .layer = 4,
                                    .targets = {"ch01:sync_every_call"},
                                    .off = set(&EngineOptions::stages, Stages::apart),
-                                   .on = set(&EngineOptions::stages, Stages::overlapped)}},
-          .cuda = {}};
+                                   .on = set(&EngineOptions::stages, Stages::overlapped)}}};
 }
 
 }  // namespace
 
 OptionTable shared_options() {
-  return {threads(), simd(), activations(), kv(),    attention(),
+  return {threads(), simd(), activations(), kv_dtype(), attention(),
           experts(), head(), fusion(),      stages()};
 }
 

@@ -34,15 +34,13 @@ class MadeUp : public testing::Test {
                   .help = "made up",
                   .words = {{"warm", [this](EngineOptions&) { value = 0; }},
                             {"cold", [this](EngineOptions&) { value = 1; }}},
-                  .number = {},
                   .value =
                       [this](const EngineOptions&) {
                         return std::string(value == 0 ? "warm" : "cold");
                       }},
-         .cpu = {.resolve = {}, .parts = {{.line = "weather", .text = text}}, .row = {}},
+         .cpu = {.parts = {{.line = "weather", .text = text}}},
          .cuda = {.resolve = force,
-                  .parts = {{.line = "weather", .text = text}, {.line = "kv", .text = text}},
-                  .row = {}}});
+                  .parts = {{.line = "weather", .text = text}, {.line = "kv", .text = text}}}});
   }
 
   OptionTable table;

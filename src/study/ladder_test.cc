@@ -105,15 +105,12 @@ TEST(Ladder, has_a_row_for_an_option_made_up) {
   engine::OptionTable table = engine::option_table();
   table.push_back(
       {.flag = {},
-       .cpu = {.resolve = {},
-               .parts = {},
-               .row = engine::LadderRow{.id = "made_up",
+       .cpu = {.row = engine::LadderRow{.id = "made_up",
                                         .title = "made up",
                                         .layer = 2,
                                         .targets = {"ch01:tf32_matmul"},
                                         .off = [](engine::EngineOptions& o) { o.threads = 7; },
-                                        .on = [](engine::EngineOptions& o) { o.threads = 8; }}},
-       .cuda = {}});
+                                        .on = [](engine::EngineOptions& o) { o.threads = 8; }}}});
   const Ladder ladder = ladder_for(Backend::cpu, table);
   EXPECT_EQ(ladder.options_of(2).back()->id, "made_up");
   EXPECT_EQ(ladder.baseline.engine.threads, 7);
