@@ -28,30 +28,23 @@ enum class Format { text, json };
 [[noreturn]] void refuse_choice(const std::string& option, const std::string& wrong,
                                 const std::vector<std::string>& choices);
 
-/// Adds an option that takes one of a few words.
+/// Adds an option that takes one of a few words; `otherwise` is the word where none is given.
+void add_words(CLI::App& command, const std::string& option, const std::vector<std::string>& words,
+               const std::string& otherwise, const std::string& help,
+               const std::function<void(std::size_t)>& choose);
+
+/// The same, each word with what it means.
 template <class T>
 void add_choice(CLI::App& command, const std::string& option, T& value,
                 const std::vector<std::pair<std::string, T>>& choices, const std::string& help) {
   std::vector<std::string> words;
-  std::string text;
   std::string otherwise;
   for (const auto& [word, meaning] : choices) {
     words.push_back(word);
     if (meaning == value) otherwise = word;
-    text += (text.empty() ? "" : "|") + word;
   }
-  const auto choose = [option, choices, words, &value](const std::string& word) {
-    for (const auto& [name, meaning] : choices) {
-      if (name == word) {
-        value = meaning;
-        return;
-      }
-    }
-    refuse_choice(option, word, words);
-  };
-  command.add_option_function<std::string>(option, choose, help)
-      ->option_text(text)
-      ->default_str(otherwise);
+  add_words(command, option, words, otherwise, help,
+            [choices, &value](std::size_t chosen) { value = choices[chosen].second; });
 }
 
 /// Adds --format text|json.

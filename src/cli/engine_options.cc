@@ -1,7 +1,9 @@
 #include "cli/engine_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <random>
 
 #include "cli/progress.h"
@@ -12,27 +14,10 @@
 namespace gauntlet::cli {
 namespace {
 
-using engine::Activations;
-using engine::AttentionKind;
-using engine::ExpertWeightsKind;
-using engine::Fusion;
-using engine::HeadKind;
-using engine::KvType;
-using engine::Stages;
-using kernels::cpu::SimdLevel;
-
 constexpr const char* kDefaultModel = "gauntlet-tiny";
 constexpr std::uint64_t kWeightSeed = 1;
 constexpr std::int64_t kCpuChunk = 512;
 constexpr std::int64_t kGpuChunk = 8192;
-
-std::vector<std::pair<std::string, Activations>> activation_choices() {
-  std::vector<std::pair<std::string, Activations>> choices;
-  for (const Activations one : {Activations::f32, Activations::int8, Activations::automatic}) {
-    choices.emplace_back(name_of(one), one);
-  }
-  return choices;
-}
 
 Expected<OpenModel> open_random(const EngineArguments& arguments) {
   if (arguments.model) {
@@ -65,128 +50,84 @@ void add_model_options(CLI::App& command, EngineArguments& arguments) {
 
 namespace {
 
-template <class Switch>
-std::vector<std::pair<std::string, Switch>> on_and_off() {
-  return {{"on", Switch::on}, {"off", Switch::off}};
+void add_options_of(CLI::App& command, EngineArguments& arguments, engine::FlagGroup group) {
+  for (const engine::OptionEntry& entry : engine::option_table()) {
+    if (entry.flag.group == group) add_option(command, arguments.options, entry.flag);
+  }
 }
 
-void add_cuda_options(CLI::App& command, EngineArguments& arguments) {
-  engine::CudaOptions& options = arguments.options.cuda;
-  using engine::HostMemory, engine::KvLayout, engine::ProductUnit, engine::WeightLayout;
-  add_choice<ProductUnit>(
-      command, "--products", options.products,
-      {{"tensor-cores", ProductUnit::tensor_cores}, {"cuda-cores", ProductUnit::cuda_cores}},
-      "GPU: what multiplies; cuda-cores takes --weight-layout rows (default: tensor-cores)");
-  add_choice<WeightLayout>(
-      command, "--weight-layout", options.weight_layout,
-      {{"fragments", WeightLayout::fragments}, {"rows", WeightLayout::rows}},
-      "GPU: weights shuffled for wide loads, or row by row, which takes --fusion op-by-op and "
-      "--pipelines plain (default: fragments)");
-  add_choice<KvLayout>(command, "--kv-layout", options.kv_layout,
-                       {{"paged", KvLayout::paged}, {"contiguous", KvLayout::contiguous}},
-                       "GPU: pages as sequences grow, or each one's greatest length reserved "
-                       "(default: paged)");
-  add_choice<HostMemory>(command, "--host-memory", options.host_memory,
-                         {{"pinned", HostMemory::pinned}, {"pageable", HostMemory::pageable}},
-                         "GPU: memory of a step's inputs and tokens (default: pinned)");
-  add_choice<engine::Graphs>(command, "--graphs", options.graphs, on_and_off<engine::Graphs>(),
-                             "GPU: decode steps captured once and replayed (default: on)");
-  add_choice<engine::DependentLaunch>(
-      command, "--dependent-launch", options.dependent_launch,
-      on_and_off<engine::DependentLaunch>(),
-      "GPU: kernels start while the one in front ends (default: on)");
-  add_choice<engine::Pipelines>(
-      command, "--pipelines", options.pipelines,
-      {{"bulk", engine::Pipelines::bulk}, {"plain", engine::Pipelines::plain}},
-      "GPU: weights of many tokens by bulk copies, or by plain loads (default: bulk)");
-  command.add_flag_callback(
-      "--deterministic", [&options] { options.determinism = engine::Determinism::per_request; },
-      "GPU: a request's logits do not depend on its batch mates");
+/// The flag of --activations with a word about what it is when not given.
+engine::OptionFlag activations_flag(const std::string& otherwise) {
+  engine::OptionFlag flag = engine::find_option("--activations").flag;
+  flag.help += fmt::format(" (default: {})", otherwise);
+  return flag;
+}
+
+}  // namespace
+
+void add_option(CLI::App& command, engine::EngineOptions& options, const engine::OptionFlag& flag) {
+  if (flag.number) {
+    command
+        .add_option_function<int>(
+            flag.name, [&options, set = flag.number->set](int value) { set(options, value); },
+            flag.help)
+        ->check(CLI::Range(flag.number->least, flag.number->most))
+        ->option_text("N");
+    return;
+  }
+  if (flag.words.size() == 1 && flag.words[0].word.empty()) {
+    command.add_flag_callback(
+        flag.name, [&options, set = flag.words[0].set] { set(options); }, flag.help);
+    return;
+  }
+  std::vector<std::string> words;
+  for (const engine::OptionWord& word : flag.words) words.push_back(word.word);
+  add_words(command, flag.name, words, flag.value(options), flag.help,
+            [&options, choices = flag.words](std::size_t chosen) { choices[chosen].set(options); });
+}
+
+void add_engine_options(CLI::App& command, EngineArguments& arguments) {
+  add_choice<BackendChoice>(command, "--backend", arguments.backend,
+                            {{"auto", BackendChoice::automatic},
+                             {"cpu", BackendChoice::cpu},
+                             {"cuda", BackendChoice::cuda}},
+                            "where the model runs (default: auto, a GPU where there is one)");
+  add_options_of(command, arguments, engine::FlagGroup::shared);
+  command
+      .add_option("--chunk", arguments.chunk,
+                  "tokens of one step (default: 512 on CPUs, 8192 on a GPU)")
+      ->check(CLI::Range(1, 16384))
+      ->option_text("N");
+  add_options_of(command, arguments, engine::FlagGroup::cuda);
   command.add_option("--gpu-memory", arguments.gpu_memory, "share of the GPU's free memory to use")
       ->check(CLI::Range(0.05, 1.0))
       ->capture_default_str()
       ->option_text("PART");
 }
 
-}  // namespace
-
-void add_engine_options(CLI::App& command, EngineArguments& arguments) {
-  engine::EngineOptions& options = arguments.options;
-  add_choice<BackendChoice>(command, "--backend", arguments.backend,
-                            {{"auto", BackendChoice::automatic},
-                             {"cpu", BackendChoice::cpu},
-                             {"cuda", BackendChoice::cuda}},
-                            "where the model runs (default: auto, a GPU where there is one)");
-  command.add_option("--threads", options.threads, "pinned, 1 to 1024 (default: one per CPU)")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
-  using Level = std::optional<SimdLevel>;
-  std::vector<std::pair<std::string, Level>> levels;
-  for (const SimdLevel level : kernels::cpu::kSimdLevels) {
-    levels.emplace_back(kernels::cpu::name_of(level), level);
-  }
-  add_choice<Level>(command, "--simd", options.simd, levels,
-                    "instructions (default: the best here)");
-  using Kv = std::optional<KvType>;
-  add_choice<Kv>(
-      command, "--kv-dtype", options.kv,
-      {{"f32", KvType::f32}, {"bf16", KvType::bf16}, {"fp8", KvType::fp8}},
-      "keys and values in the cache: f32 or bf16 on CPUs, bf16 or fp8 on a GPU (default: "
-      "the first; bf16 with --activations auto)");
-  add_choice<AttentionKind>(command, "--attention", options.attention,
-                            {{"flash", AttentionKind::flash}, {"naive", AttentionKind::naive}},
-                            "in one blocked pass, or score by score (default: flash)");
-  add_choice<ExpertWeightsKind>(
-      command, "--experts", options.experts,
-      {{"mxfp4", ExpertWeightsKind::mxfp4}, {"dequantised", ExpertWeightsKind::dequantised}},
-      "multiplied as they are, or expanded in memory first (default: mxfp4)");
-  add_choice<HeadKind>(command, "--head", options.head,
-                       {{"screened", HeadKind::screened}, {"full", HeadKind::full}},
-                       "greedy tokens on CPUs: from the few exact logits that an 8-bit copy of "
-                       "the output head leaves in question, or from all (default: screened)");
-  add_choice<Fusion>(command, "--fusion", options.fusion,
-                     {{"fused", Fusion::fused}, {"op-by-op", Fusion::op_by_op}},
-                     "operations joined to few passes or kernels, or one each (default: fused)");
-  add_choice<Stages>(command, "--stages", options.stages,
-                     {{"overlapped", Stages::overlapped}, {"apart", Stages::apart}},
-                     "on CPUs: threads go on as soon as what they need is there, or wait for each "
-                     "other after every stage (default: overlapped)");
-  command
-      .add_option("--chunk", arguments.chunk,
-                  "tokens of one step (default: 512 on CPUs, 8192 on a GPU)")
-      ->check(CLI::Range(1, 16384))
-      ->option_text("N");
-  add_cuda_options(command, arguments);
-}
-
-void add_activations(CLI::App& command, EngineArguments& arguments, Activations otherwise) {
+void add_activations(CLI::App& command, EngineArguments& arguments, engine::Activations otherwise) {
   arguments.options.activations = otherwise;
-  add_choice<Activations>(
-      command, "--activations", arguments.options.activations, activation_choices(),
-      fmt::format("exact, rounded per 32 values, or whichever is faster (default: {})",
-                  name_of(otherwise)));
+  add_option(command, arguments.options, activations_flag(std::string(name_of(otherwise))));
 }
 
-void add_activation_list(CLI::App& command, std::vector<Activations>& list) {
-  const auto choose = [&list](const std::vector<std::string>& words) {
+void add_activation_list(CLI::App& command, std::vector<engine::Activations>& list) {
+  const engine::OptionFlag flag = activations_flag("f32,auto");
+  std::vector<std::string> names;
+  for (const engine::OptionWord& word : flag.words) names.push_back(word.word);
+  const auto choose = [&list, flag, names](const std::vector<std::string>& words) {
     list.clear();
     for (const std::string& word : words) {
-      std::vector<std::string> names;
-      const std::size_t before = list.size();
-      for (const auto& [name, meaning] : activation_choices()) {
-        names.push_back(name);
-        if (name == word) list.push_back(meaning);
-      }
-      if (list.size() == before) refuse_choice("--activations", word, names);
+      const auto found = std::ranges::find(names, word);
+      if (found == names.end()) refuse_choice(flag.name, word, names);
+      engine::EngineOptions chosen;
+      flag.words[static_cast<std::size_t>(found - names.begin())].set(chosen);
+      list.push_back(chosen.activations);
     }
   };
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--activations", choose,
-          "exact, rounded per 32 values, or whichever is faster (default: f32,auto)")
+  command.add_option_function<std::vector<std::string>>(flag.name, choose, flag.help)
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->option_text("f32|int8|auto,...");
+      ->option_text(fmt::format("{},...", fmt::join(names, "|")));
 }
 
 engine::SamplingParams SamplingArguments::params() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "engine/option_table.h"
 #include "engine/steps/executor.h"
 #include "model/tokens/tokenizer.h"
 #include "model/weights.h"
@@ -33,10 +34,10 @@ struct EngineArguments {
 
 /// --model, --weights, --shape, --layers.
 void add_model_options(CLI::App& command, EngineArguments& arguments);
-/// --backend, --threads, --simd, --kv-dtype, --attention, --experts, --head, --fusion, --chunk, and
-/// what only the GPU has: --products, --weight-layout, --pipelines, --kv-layout, --host-memory,
-/// --graphs, --dependent-launch, --deterministic, --gpu-memory.
+/// --backend, --chunk, --gpu-memory and those of engine::option_table().
 void add_engine_options(CLI::App& command, EngineArguments& arguments);
+/// The flag of one entry of that table.
+void add_option(CLI::App& command, engine::EngineOptions& options, const engine::OptionFlag& flag);
 /// --activations f32|int8|auto; exact unless said `otherwise`.
 void add_activations(CLI::App& command, EngineArguments& arguments,
                      engine::Activations otherwise = engine::Activations::f32);

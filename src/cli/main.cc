@@ -108,6 +108,21 @@ void refuse_choice(const std::string& option, const std::string& wrong,
   throw CLI::ValidationError(option, text);
 }
 
+void add_words(CLI::App& command, const std::string& option, const std::vector<std::string>& words,
+               const std::string& otherwise, const std::string& help,
+               const std::function<void(std::size_t)>& choose) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : "|") + word;
+  const auto take = [option, words, choose](const std::string& word) {
+    const auto found = std::ranges::find(words, word);
+    if (found == words.end()) refuse_choice(option, word, words);
+    choose(static_cast<std::size_t>(found - words.begin()));
+  };
+  command.add_option_function<std::string>(option, take, help)
+      ->option_text(text)
+      ->default_str(otherwise);
+}
+
 int report_error(const Error& error) {
   std::fprintf(stderr, "gauntlet: %s\n", error.message.c_str());
   return static_cast<int>(error.kind);

@@ -50,7 +50,7 @@ struct CudaOptions {
   Determinism determinism = Determinism::per_batch;
 };
 
-/// Every optimization with its honest off position.
+/// Every optimization; what each means, and its honest off position, is an entry of option_table.h.
 struct EngineOptions {
   std::optional<kernels::cpu::SimdLevel> simd;  // none: the best this machine has
   int threads = 0;                              // 0: one per CPU this process may use
@@ -131,6 +131,7 @@ Expected<Plan> resolve(const EngineOptions& options);
 /// On a GPU. Its memory is not shared out yet.
 Expected<CudaPlan> resolve(const EngineOptions& options, const GpuTraits& gpu);
 
+std::string_view name_of(kernels::cpu::Precision precision);
 std::string_view name_of(Activations activations);
 std::string_view name_of(KvType type);
 

@@ -1,14 +1,13 @@
 #include "study/ladder.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "core/check.h"
 
 namespace gauntlet::study {
 namespace {
-
-using engine::ExpertWeightsKind;
-using engine::KvType;
 
 std::vector<Layer> layer_names() {
   return {
@@ -55,160 +54,27 @@ std::vector<Option> serving_options() {
   };
 }
 
-Ladder with_serving(Ladder ladder) {
-  for (Option& option : serving_options()) ladder.options.push_back(std::move(option));
-  return ladder;
-}
-
-Ladder cpu_ladder() {
-  Ladder ladder;
-  ladder.backend = engine::Backend::cpu;
-  ladder.least_margin = 0.02;
-  ladder.layers = layer_names();
-  ladder.baseline.engine = {.simd = kernels::cpu::SimdLevel::portable,
-                            .threads = 1,
-                            .activations = engine::Activations::f32,
-                            .fusion = engine::Fusion::op_by_op,
-                            .stages = engine::Stages::apart,
-                            .attention = engine::AttentionKind::naive,
-                            .experts = ExpertWeightsKind::dequantised,
-                            .head = engine::HeadKind::full,
-                            .kv = KvType::f32};
-  ladder.options = {
-      {.id = "threads",
-       .title = "one pinned thread per CPU",
-       .layer = 1,
-       .targets = {"ch06:parallel_add"},
-       .switch_on = [](Stack& s) { s.engine.threads = 0; }},
-      {.id = "simd",
-       .title = "the widest vector instructions here",
-       .layer = 2,
-       .targets = {"ch07:vectorized_copy", "ch08:loop_unrolling"},
-       .switch_on = [](Stack& s) { s.engine.simd.reset(); }},
-      {.id = "screened_head",
-       .title = "bounds single out the few logits that must be exact",
-       .layer = 2,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.head = engine::HeadKind::screened; }},
-      {.id = "flash_attention",
-       .title = "attention in one blocked pass",
-       .layer = 3,
-       .targets = {"ch07:tiled_matmul"},
-       .switch_on = [](Stack& s) { s.engine.attention = engine::AttentionKind::flash; }},
-      {.id = "fused_layers",
-       .title = "operations fused, few barriers",
-       .layer = 3,
-       .targets = {"ch01:sync_every_call"},
-       .switch_on = [](Stack& s) { s.engine.fusion = engine::Fusion::fused; }},
-      {.id = "overlapped_stages",
-       .title = "threads go on as soon as what they need is there",
-       .layer = 4,
-       .targets = {"ch01:sync_every_call"},
-       .switch_on = [](Stack& s) { s.engine.stages = engine::Stages::overlapped; }},
-      {.id = "mxfp4_experts",
-       .title = "4-bit experts multiplied as they are",
-       .layer = 5,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.experts = ExpertWeightsKind::mxfp4; }},
-      {.id = "int8_activations",
-       .title = "activations rounded to 8 bits per 32 values",
-       .layer = 5,
-       .perplexity_percent = 0.5,
-       .targets = {"ch01:tf32_matmul"},
-       .switch_on = [](Stack& s) { s.engine.activations = engine::Activations::automatic; }},
-      {.id = "bf16_kv",
-       .title = "keys and values in 16 bits",
-       .layer = 5,
-       .perplexity_percent = 0.5,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.kv = KvType::bf16; }},
-  };
-  return with_serving(std::move(ladder));
-}
-
-/// What a competent first port does: products on CUDA cores, weights as they lie in the file, a
-/// kernel and a launch per operation, expanded experts, memory as malloc gives it.
-engine::EngineOptions first_port() {
-  return {.fusion = engine::Fusion::op_by_op,
-          .attention = engine::AttentionKind::naive,
-          .experts = ExpertWeightsKind::dequantised,
-          .kv = KvType::bf16,
-          .cuda = {.products = engine::ProductUnit::cuda_cores,
-                   .weight_layout = engine::WeightLayout::rows,
-                   .pipelines = engine::Pipelines::plain,
-                   .graphs = engine::Graphs::off,
-                   .dependent_launch = engine::DependentLaunch::off,
-                   .kv_layout = engine::KvLayout::contiguous,
-                   .host_memory = engine::HostMemory::pageable}};
-}
-
-Ladder cuda_ladder() {
-  Ladder ladder;
-  ladder.backend = engine::Backend::cuda;
-  ladder.least_margin = 0.1;
-  ladder.layers = layer_names();
-  ladder.baseline.engine = first_port();
-  ladder.options = {
-      {.id = "tensor_cores",
-       .title = "products on tensor cores",
-       .layer = 1,
-       .targets = {"ch01:tf32_matmul"},
-       .switch_on = [](Stack& s) { s.engine.cuda.products = engine::ProductUnit::tensor_cores; }},
-      {.id = "pinned_memory",
-       .title = "a step's inputs and tokens in pinned memory",
-       .layer = 1,
-       .targets = {"ch06:managed_prefetch"},
-       .switch_on = [](Stack& s) { s.engine.cuda.host_memory = engine::HostMemory::pinned; }},
-      {.id = "weight_layout",
-       .title = "weights in the order in which tensor cores take them",
-       .layer = 2,
-       .targets = {"ch07:coalesced_copy", "ch07:vectorized_copy"},
-       .switch_on =
-           [](Stack& s) { s.engine.cuda.weight_layout = engine::WeightLayout::fragments; }},
-      {.id = "fused_layers",
-       .title = "operations fused into the products beside them",
-       .layer = 3,
-       .targets = {"ch06:shared_stencil"},
-       .switch_on = [](Stack& s) { s.engine.fusion = engine::Fusion::fused; }},
-      {.id = "flash_attention",
-       .title = "attention in one blocked pass",
-       .layer = 3,
-       .targets = {"ch07:tiled_matmul"},
-       .switch_on = [](Stack& s) { s.engine.attention = engine::AttentionKind::flash; }},
-      {.id = "bulk_pipelines",
-       .title = "weights of many tokens by bulk copies from a warp of their own",
-       .layer = 3,
-       .targets = {"ch07:tma_copy", "ch07:tma_tile_2d", "ch07:async_prefetch"},
-       .switch_on = [](Stack& s) { s.engine.cuda.pipelines = engine::Pipelines::bulk; }},
-      {.id = "graphs",
-       .title = "decode steps captured once and replayed",
-       .layer = 4,
-       .targets = {"ch01:sync_every_call"},
-       .switch_on = [](Stack& s) { s.engine.cuda.graphs = engine::Graphs::on; }},
-      {.id = "dependent_launch",
-       .title = "kernels start while the one in front ends",
-       .layer = 4,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.cuda.dependent_launch = engine::DependentLaunch::on; }},
-      {.id = "mxfp4_experts",
-       .title = "4-bit experts multiplied as they are",
-       .layer = 5,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.experts = ExpertWeightsKind::mxfp4; }},
-      {.id = "fp8_kv",
-       .title = "keys and values in 8 bits",
-       .layer = 5,
-       .perplexity_percent = 2,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.kv = KvType::fp8; }},
-      {.id = "paged_kv",
-       .title = "pages handed out as sequences grow",
-       .layer = 6,
-       .stage = Stage::serving,
-       .targets = {},
-       .switch_on = [](Stack& s) { s.engine.cuda.kv_layout = engine::KvLayout::paged; }},
-  };
-  return with_serving(std::move(ladder));
+/// A backend's rows of the engine's options, by layer. Options without one stay as they are.
+void add_engine_rows(Ladder& ladder, const engine::OptionTable& table) {
+  std::vector<engine::LadderRow> rows;
+  for (const engine::OptionEntry& entry : table) {
+    const auto& row = ladder.backend == engine::Backend::cpu ? entry.cpu.row : entry.cuda.row;
+    if (row) rows.push_back(*row);
+  }
+  std::ranges::stable_sort(rows, std::less(), [](const engine::LadderRow& row) {
+    return std::pair(row.layer, row.place);
+  });
+  for (const engine::LadderRow& row : rows) {
+    row.off(ladder.baseline.engine);
+    ladder.options.push_back(
+        {.id = row.id,
+         .title = row.title,
+         .layer = row.layer,
+         .stage = row.seen_by == engine::SeenBy::requests ? Stage::serving : Stage::engine,
+         .perplexity_percent = row.perplexity_percent,
+         .targets = row.targets,
+         .switch_on = [on = row.on](Stack& s) { on(s.engine); }});
+  }
 }
 
 }  // namespace
@@ -219,9 +85,15 @@ const char* backend_name(engine::Backend backend) {
   return backend == engine::Backend::cuda ? "cuda" : "cpu";
 }
 
-Ladder ladder_for(engine::Backend backend) {
-  Ladder ladder = backend == engine::Backend::cpu ? cpu_ladder() : cuda_ladder();
+Ladder ladder_for(engine::Backend backend) { return ladder_for(backend, engine::option_table()); }
+
+Ladder ladder_for(engine::Backend backend, const engine::OptionTable& table) {
+  Ladder ladder{.backend = backend,
+                .least_margin = backend == engine::Backend::cpu ? 0.02 : 0.1,
+                .layers = layer_names()};
+  add_engine_rows(ladder, table);
   ladder.baseline.scheduler = plain_serving();
+  for (Option& option : serving_options()) ladder.options.push_back(std::move(option));
   return ladder;
 }
 

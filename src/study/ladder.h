@@ -1,11 +1,12 @@
 // The ladder of optimizations: one row per option, in layers that stand on one another. Every stack
 // that a study measures is the baseline with some rows switched on.
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "engine/options.h"
+#include "engine/option_table.h"
 #include "engine/serving/scheduler.h"
 
 namespace gauntlet::study {
@@ -33,7 +34,7 @@ struct Option {
   /// How far perplexity may move, in percent; 0: the same tokens must come out.
   double perplexity_percent = 0;
   std::vector<std::string> targets;  // of the catalogue, that show the technique alone
-  void (*switch_on)(Stack& stack) = nullptr;
+  std::function<void(Stack&)> switch_on;
 
   bool is_lossy() const { return perplexity_percent > 0; }
 };
@@ -61,7 +62,9 @@ struct Ladder {
   double allowed_percent(int layer) const;
 };
 
+/// The rows of the engine's options, then what a server does with its requests.
 Ladder ladder_for(engine::Backend backend);
+Ladder ladder_for(engine::Backend backend, const engine::OptionTable& table);
 const char* backend_name(engine::Backend backend);  // "cpu", "cuda"
 
 /// Of those on, the ones that change the executor: stacks with the same ones share it.

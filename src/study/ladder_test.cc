@@ -15,18 +15,14 @@ using testing::Not;
 
 /// All that a stack can differ in, as text.
 std::string written(const Stack& stack) {
-  const engine::EngineOptions& e = stack.engine;
-  const engine::SchedulerConfig& s = stack.scheduler;
   std::string text;
-  for (const int value :
-       {e.simd ? static_cast<int>(*e.simd) : -1, e.threads, static_cast<int>(e.activations),
-        static_cast<int>(e.fusion), static_cast<int>(e.stages), static_cast<int>(e.attention),
-        static_cast<int>(e.experts), static_cast<int>(e.head), e.kv ? static_cast<int>(*e.kv) : -1,
-        static_cast<int>(e.cuda.pipelines), static_cast<int>(e.cuda.graphs),
-        static_cast<int>(e.cuda.dependent_launch), static_cast<int>(e.cuda.products),
-        static_cast<int>(e.cuda.weight_layout), static_cast<int>(e.cuda.kv_layout),
-        static_cast<int>(e.cuda.host_memory), static_cast<int>(s.batching),
-        static_cast<int>(s.chunking), static_cast<int>(s.prefix_caching)}) {
+  for (const engine::OptionEntry& entry : engine::option_table()) {
+    const std::string value = entry.flag.value(stack.engine);
+    text += (value.empty() ? "unset" : value) + " ";
+  }
+  const engine::SchedulerConfig& s = stack.scheduler;
+  for (const int value : {static_cast<int>(s.batching), static_cast<int>(s.chunking),
+                          static_cast<int>(s.prefix_caching)}) {
     text += std::to_string(value) + " ";
   }
   return text;
@@ -104,6 +100,23 @@ TEST_P(Ladders, plan_a_cell_once) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Ladders, testing::Values(Backend::cpu, Backend::cuda));
+
+TEST(Ladder, has_a_row_for_an_option_made_up) {
+  engine::OptionTable table = engine::option_table();
+  table.push_back(
+      {.flag = {},
+       .cpu = {.row = engine::LadderRow{.id = "made_up",
+                                        .title = "made up",
+                                        .layer = 2,
+                                        .targets = {"ch01:tf32_matmul"},
+                                        .off = [](engine::EngineOptions& o) { o.threads = 7; },
+                                        .on = [](engine::EngineOptions& o) { o.threads = 8; }}}});
+  const Ladder ladder = ladder_for(Backend::cpu, table);
+  EXPECT_EQ(ladder.options_of(2).back()->id, "made_up");
+  EXPECT_EQ(ladder.baseline.engine.threads, 7);
+  EXPECT_EQ(ladder.stack({"made_up"}).engine.threads, 8);
+  EXPECT_EQ(ladder_for(Backend::cuda, table).all(), ladder_for(Backend::cuda).all());
+}
 
 TEST(Ladder, tells_what_changes_the_executor_from_what_is_asked_of_it) {
   const Ladder cpu = ladder_for(Backend::cpu), cuda = ladder_for(Backend::cuda);

@@ -16,14 +16,6 @@ struct Shape {
   unsigned cluster = 1;  // blocks, neighbours in x; more than one from sm_90 on
 };
 
-/// What a block may have on the current device, if it asks.
-inline std::size_t most_shared_bytes() {
-  int device = 0, bytes = 0;
-  cuda_check(cudaGetDevice(&device));
-  cuda_check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return static_cast<std::size_t>(bytes);
-}
-
 /// A kernel that overlaps must call ptx::grid_dependency_wait() before it touches what the kernels
 /// in front of it wrote or still read.
 template <typename... Params, typename... Arguments>

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/attention/decode_attention.h"
 #include "kernels/cuda/attention/decode_piece.cuh"
+#include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/exp2.cuh"
@@ -363,17 +364,11 @@ void launch_ring(const Params& params, const Shape& grid, const Launch& how) {
 
 template <KvFormat kFormat, Source kSource>
 void launch_format(const Params& params, const Shape& grid, DecodeRing ring, const Launch& how) {
-  if (ring == DecodeRing::deep && sizeof(Smem<kFormat, DecodeRing::deep>) <= most_shared_bytes()) {
+  if (ring == DecodeRing::deep &&
+      sizeof(Smem<kFormat, DecodeRing::deep>) <= device_facts().most_shared_bytes) {
     return launch_ring<kFormat, kSource, DecodeRing::deep>(params, grid, how);
   }
   launch_ring<kFormat, kSource, DecodeRing::shallow>(params, grid, how);
-}
-
-int num_sms() {
-  int device = 0, sms = 0;
-  cuda_check(cudaGetDevice(&device));
-  cuda_check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-  return sms;
 }
 
 template <Source kSource>
@@ -389,7 +384,7 @@ void launch_splits(Params params, const Launch& how) {
                           .num_kv_heads = attention.cache.num_kv_heads,
                           .max_context = batch.max_context,
                           .window = attention.window,
-                          .num_sms = num_sms()};
+                          .num_sms = device_facts().num_sms};
   const int splits = decode_splits(shape, pages);
   check(splits == 1 || (params.split.partials && params.split.arrived),
         "decode_attention: no workspace");

@@ -3,6 +3,7 @@
 // A team of warps shares the columns of a tile of 16 rows; teams share the tokens.
 #include <algorithm>
 
+#include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/product/decode_mxfp4.h"
 #include "kernels/cuda/product/decode_schedule.cuh"
@@ -281,7 +282,7 @@ int choose_mxfp4_teams(const Product& product) {
 }
 
 void decode_mxfp4_product(const Product& product, const DecodeTile& tile, const Launch& how) {
-  const std::size_t allowed = most_shared_bytes();
+  const std::size_t allowed = device_facts().most_shared_bytes;
   if (tile.token_tiles == 2 && shared_for<2, kTwoTileTeams>(product) <= allowed) {
     return launch_mxfp4<2, kTwoTileTeams>(product, tile, how);
   }

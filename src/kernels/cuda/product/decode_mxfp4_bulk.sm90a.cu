@@ -4,6 +4,7 @@
 // share.
 #include <algorithm>
 
+#include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/product/decode_mxfp4_bulk.h"
 #include "kernels/cuda/product/decode_mxfp4_bulk_feed.cuh"
@@ -291,14 +292,8 @@ void launch_bulk(const Product& p, int num_sms, const Launch& how) {
 }  // namespace
 
 bool decode_mxfp4_bulk_takes(const Product& product) {
-  if (product.weights.format != WeightFormat::mxfp4) return false;
-  cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, decode_mxfp4_bulk_kernel<StripeConfig<1>>) !=
-      cudaSuccess) {
-    cudaGetLastError();  // it must not surface at the next call
-    return false;
-  }
-  return shared_for<StripeConfig<1>>(product) <= most_shared_bytes();
+  return product.weights.format == WeightFormat::mxfp4 && device_facts().has_bulk_copies &&
+         shared_for<StripeConfig<1>>(product) <= device_facts().most_shared_bytes;
 }
 
 bool decode_mxfp4_bulk_fills(const Product& product, int num_sms) {
@@ -308,7 +303,8 @@ bool decode_mxfp4_bulk_fills(const Product& product, int num_sms) {
 void decode_mxfp4_bulk(const Product& product, std::int64_t most_columns, int num_sms,
                        const Launch& how) {
   check(product.groups.num_experts <= kMostExperts, "more experts than the product was made for");
-  const bool two = most_columns > 8 && shared_for<StripeConfig<2>>(product) <= most_shared_bytes();
+  const bool two =
+      most_columns > 8 && shared_for<StripeConfig<2>>(product) <= device_facts().most_shared_bytes;
   two ? launch_bulk<StripeConfig<2>>(product, num_sms, how)
       : launch_bulk<StripeConfig<1>>(product, num_sms, how);
 }

@@ -3,6 +3,7 @@
 // shared memory. Parts of columns are added in their order, whoever multiplied them.
 #include <algorithm>
 
+#include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/product/decode_bf16_ring.cuh"
 #include "kernels/cuda/product/decode_mxfp4.h"
@@ -153,7 +154,7 @@ std::size_t shared_for(const Product& p) {
 /// What every one of two blocks may have of an SM.
 std::size_t half_of_shared() {
   constexpr std::size_t kReserved = 1024;  // of every block, by the driver
-  return (most_shared_bytes() + kReserved) / kBlocksPerSm - kReserved;
+  return (device_facts().most_shared_bytes + kReserved) / kBlocksPerSm - kReserved;
 }
 
 /// With the most stages that fit into `allowed` bytes; false where those are fewer than `fewest`.
@@ -187,7 +188,7 @@ template <int kTokenTiles>
 bool launch_bf16(const Product& p, DecodeTile tile, const Launch& how) {
   if (launch_bf16<kTokenTiles>(p, tile, half_of_shared(), kEnoughStages, how)) return true;
   tile.blocks = (tile.blocks + kBlocksPerSm - 1) / kBlocksPerSm;
-  return launch_bf16<kTokenTiles>(p, tile, most_shared_bytes(), kFewestStages, how);
+  return launch_bf16<kTokenTiles>(p, tile, device_facts().most_shared_bytes, kFewestStages, how);
 }
 
 }  // namespace

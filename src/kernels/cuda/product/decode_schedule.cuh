@@ -1,6 +1,8 @@
 // Which rows and columns a block of a decode product takes, in which order, and the columns in its
 // shared memory.
 #pragma once
+#include <cuda_bf16.h>
+
 #include "kernels/cuda/product/product.h"
 
 namespace gauntlet::kernels::cuda::inline product {

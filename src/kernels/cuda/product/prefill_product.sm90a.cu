@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "core/cuda/check.h"
 #include "core/cuda/tensor_map.h"
+#include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/product/dequantize_fp4.cuh"
 #include "kernels/cuda/product/prefill_epilogue.cuh"
@@ -348,15 +349,12 @@ template <class C>
 void run(const PrefillParams& p, const PrefillInput& input, const Launch& how) {
   static_assert(sizeof(Shared<C>) <= kSharedBytes);
   constexpr auto kernel = prefill_kernel<C>;
-  int device = 0, num_sms = 0;
-  cuda_check(cudaGetDevice(&device));
-  cuda_check(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(sizeof(Shared<C>))));
   const std::int64_t most_token_tiles =
       p.num_columns / C::kTokens + std::max(1, p.groups.num_experts);
-  const auto blocks =
-      static_cast<unsigned>(std::min<std::int64_t>(num_sms, most_token_tiles * p.row_tiles));
+  const auto blocks = static_cast<unsigned>(
+      std::min<std::int64_t>(device_facts().num_sms, most_token_tiles * p.row_tiles));
   launch(kernel, {.grid = {blocks}, .block = {C::kThreads}, .shared_bytes = sizeof(Shared<C>)}, how,
          input, p);
 }
@@ -393,14 +391,7 @@ void make_prefill_input(const PrefillBuffer& buffer, PrefillInput& input) {
   }
 }
 
-bool prefill_product_available() {
-  cudaFuncAttributes attributes{};
-  const bool found =
-      cudaFuncGetAttributes(&attributes, prefill_kernel<Config<WeightFormat::bf16, 16, 1>>) ==
-      cudaSuccess;
-  if (!found) cudaGetLastError();  // it must not surface at the next call
-  return found;
-}
+bool prefill_product_available() { return device_facts().has_bulk_copies; }
 
 void prefill_product(const Product& product, const PrefillInput& input, const PrefillTile& tile,
                      const Launch& how) {
