@@ -16,6 +16,7 @@ inline constexpr int kLogitRows = 256;
 struct BufferSizes {
   std::int64_t tokens = 0;           // of one step
   std::int64_t sequences = 0;        // of one step
+  std::int64_t decode_rows = 0;      // tokens that decode in one launch: no fewer than sequences
   std::int64_t attention_bytes = 0;  // scratch of the attention kernels
   Fusion fusion = Fusion::fused;     // op by op, what passes between operations lies in memory
   bool sums_over_ranks = false;      // what a layer adds lies in memory before it is added

@@ -6,11 +6,12 @@ namespace gauntlet::engine::cuda {
 
 using kernels::cuda::RowChoice;
 
-Flight::Flight(const model::ModelConfig& config, const BufferSizes& sizes, HostMemory kind)
+Flight::Flight(const model::ModelConfig& config, const BufferSizes& sizes, int most_parts,
+               HostMemory kind)
     : config_(config),
       sizes_(sizes),
       choices_(sizes.tokens * static_cast<std::int64_t>(sizeof(RowChoice)), kind) {
-  for (int i = 0; i < kMostParts; ++i) slots_.emplace_back(slot_bytes(), kind);
+  for (int i = 0; i < most_parts; ++i) slots_.emplace_back(slot_bytes(), kind);
 }
 
 void Flight::begin(StepData data, std::vector<StepPart> cut) {
@@ -72,17 +73,19 @@ void Flight::bring_residuals(const Buffers& from, std::size_t part, cudaStream_t
     residuals_.emplace(residual_capacity_ * static_cast<std::int64_t>(sizeof(float)));
   }
   auto* to = reinterpret_cast<float*>(residuals_->data());
-  std::int64_t end = 0;  // of the items so far, in this part
-  for (const std::int32_t i : parts[part].items) {
-    const StepData::Item& item = step.items[static_cast<std::size_t>(i)];
+  std::int64_t end = 0;  // of the pieces so far
+  for (const StepPiece& piece : parts[part].pieces) {
+    const StepData::Item& item = step.items[static_cast<std::size_t>(piece.item)];
     const std::int64_t first = end;
-    end += item.num_tokens;
+    end += piece.num_tokens;
     if (!item.exports) continue;
+    const std::int64_t place = step.exported_before(piece.item) + piece.first - item.first_token;
     for (std::int64_t l = 0; l < sizes_.export_layers; ++l) {
-      cuda_check(cudaMemcpyAsync(to + (l * exported + step.exported_before(i)) * hidden,
-                                 from.residuals + (l * sizes_.tokens + first) * hidden,
-                                 static_cast<std::size_t>(item.num_tokens * hidden) * sizeof(float),
-                                 cudaMemcpyDeviceToHost, stream));
+      cuda_check(
+          cudaMemcpyAsync(to + (l * exported + place) * hidden,
+                          from.residuals + (l * sizes_.tokens + first) * hidden,
+                          static_cast<std::size_t>(piece.num_tokens * hidden) * sizeof(float),
+                          cudaMemcpyDeviceToHost, stream));
     }
   }
 }

@@ -17,9 +17,8 @@ namespace gauntlet::engine::cuda {
 
 class Flight {
  public:
-  static constexpr int kMostParts = 2;
-
-  Flight(const model::ModelConfig& config, const BufferSizes& sizes, HostMemory kind);
+  Flight(const model::ModelConfig& config, const BufferSizes& sizes, int most_parts,
+         HostMemory kind);
 
   void begin(StepData data, std::vector<StepPart> cut);
   /// Behind the launches of a part: enqueues the copies of what it left on the device.

@@ -219,7 +219,9 @@ void Forward::attention(const Step& step, std::size_t index) {
                              .max_query = step.shape.max_query,
                              .max_context = step.shape.max_context()};
   const bool decodes = plan_.attention == AttentionKind::flash && step.shape.max_query <= 1;
-  if (!decodes || !is_fused()) rotate_and_store(step, index, batch);
+  // The joined kernel reads earlier positions while they are stored: guesses see each other's.
+  const bool joins = decodes && is_fused() && !step.shape.guesses;
+  if (!joins) rotate_and_store(step, index, batch);
   const Attention work{
       .q = buffers_.q,
       .out = buffers_.attended,
@@ -243,7 +245,7 @@ void Forward::attention(const Step& step, std::size_t index) {
   const DecodeSplit split{.pages_per_split = pages_per_split(shape, plan_),
                           .partials = buffers_.attention,
                           .arrived = buffers_.arrived};
-  if (!is_fused()) return decode_attention(work, split, step.how);
+  if (!joins) return decode_attention(work, split, step.how);
   rope_decode_attention(work,
                         {.qkv = buffers_.qkv, .qkv_stride = layer.qkv.rows(), .rope = model_.rope},
                         split, step.how);

@@ -19,15 +19,22 @@ using kernels::cuda::kPageTokens;
 
 constexpr int kInFlight = 2;
 
+/// Of a sequence whose rows are masked: a token and seven guesses.
+constexpr std::int64_t kMostRowsPerSequence = 8;
+
 /// The largest inputs: a step of prompts, and one whose every row is masked.
-std::array<StepShape, 2> largest_shapes(const model::ModelConfig& config,
-                                        const BufferSizes& sizes) {
+std::array<StepShape, 2> largest_shapes(const model::ModelConfig& config, const BufferSizes& sizes,
+                                        Determinism determinism) {
   const StepShape largest{.tokens = static_cast<int>(sizes.tokens),
-                          .sequences = static_cast<int>(sizes.sequences),
+                          .sequences = static_cast<int>(sizes.decode_rows),
                           .table_stride = static_cast<int>(pages_of(config.max_positions)),
                           .logit_rows = static_cast<int>(sizes.tokens)};
   StepShape masked = largest;
-  masked.logit_rows = masked.sequences;
+  // Apart, tokens that decode are cut into launches that are no larger than the first.
+  const std::int64_t rows = determinism == Determinism::per_request
+                                ? sizes.decode_rows
+                                : std::min(sizes.tokens, kMostRowsPerSequence * sizes.decode_rows);
+  masked.logit_rows = static_cast<int>(rows);
   masked.mask_words = static_cast<int>((config.vocab + 31) / 32);
   return {largest, masked};
 }
@@ -48,15 +55,15 @@ class CudaRunner final : public Runner {
         kv_(model_.config, parts.pool, plan_.cuda->kv),
         sizes_(parts.sizes),
         buffers_(model_.config, sizes_),
-        inputs_(largest_shapes(model_.config, sizes_), kInFlight * Flight::kMostParts,
-                variants().host_memory),
+        inputs_(largest_shapes(model_.config, sizes_, variants().determinism),
+                kInFlight * most_parts(), variants().host_memory),
         expert_tokens_(
             static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
         rank_sum_(std::move(parts.rank_sum)),
         forward_(model_, *plan_.cuda, buffers_, sizes_, kv_,
                  {.rank_sum = rank_sum_.get(), .export_layers = std::move(parts.export_layers)}) {
     for (int i = 0; i < kInFlight; ++i) {
-      flights_.emplace_back(model_.config, sizes_, variants().host_memory);
+      flights_.emplace_back(model_.config, sizes_, most_parts(), variants().host_memory);
     }
     cuda_check(cudaDeviceSynchronize());
     if (variants().graphs == Graphs::on) capture_ahead();
@@ -89,7 +96,11 @@ class CudaRunner final : public Runner {
   const CudaOptions& variants() const { return plan_.cuda->variants; }
   DecodeLimits decode_limits() const {
     return {.sequences = static_cast<int>(sizes_.sequences),
-            .pages = static_cast<int>(pages_of(model_.config.max_positions))};
+            .pages = static_cast<int>(pages_of(model_.config.max_positions)),
+            .rows = static_cast<int>(sizes_.decode_rows)};
+  }
+  int most_parts() const {
+    return variants().determinism == Determinism::per_request ? kMostParts : 1;
   }
   Flight& flight_of(Ticket ticket) {
     return flights_[static_cast<std::size_t>(ticket % kInFlight)];
@@ -164,7 +175,7 @@ Ticket CudaRunner::start(StepData step) {
   auto parts = cut_step(step, variants().determinism, decode_limits(), model_.config.vocab);
   flight.begin(std::move(step), std::move(parts));
   kv_.copy(flight.step.copies, stream_);
-  const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * Flight::kMostParts;
+  const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * most_parts();
   for (std::size_t p = 0; p < flight.parts.size(); ++p) {
     start(flight, p, first_staged + static_cast<int>(p), late);
   }
