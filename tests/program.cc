@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Where it was built, or else beside this program or in the folder above: whoever carries programs
-/// to a GPU keeps them together.
+/// Where it was built, or else beside this program, in the folder above or in tests/: whoever
+/// carries programs to a GPU keeps them so.
 std::string find_program(const std::string& built_at) {
   if (fs::exists(built_at)) return built_at;
   const fs::path name = fs::path(built_at).filename();
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& folder : {here, here.parent_path()}) {
+  for (const fs::path& folder : {here, here.parent_path(), here / "tests"}) {
     if (fs::exists(folder / name)) return (folder / name).string();
   }
   return built_at;

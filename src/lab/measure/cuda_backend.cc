@@ -1,11 +1,11 @@
 // A GPU as a backend: one stream, events around the work, and a watch over everything else that
 // could keep the device busy: other streams, other threads of the host, signal handlers.
 #include <cuda_runtime_api.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,6 +18,7 @@
 #include "lab/measure/backend.h"
 #include "lab/measure/cuda_fill.h"
 #include "lab/measure/watch/child_processes.h"
+#include "lab/measure/watch/library_threads.h"
 #include "lab/measure/watch/signal_block.h"
 #include "lab/measure/watch/unknown_work.h"
 
@@ -36,28 +37,34 @@ double since_ns(Clock::time_point begin) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const GpuInfo& gpu)
-      : gpu_(gpu),
-        known_(std::make_shared<KnownThreads>()),
+  /// Watches from before the driver is asked for anything, because it begins threads then.
+  CudaBackend()
+      : known_(std::make_shared<KnownThreads>()),
         unknown_(known_),
-        this_thread_(known_->add_this_thread()) {
+        this_thread_(known_->add_this_thread()),
+        driver_threads_(known_) {
     adopt_orphans();
-    const std::vector<pid_t> before_driver = thread_ids(getpid());
+  }
+  Expected<void> open() {
+    const GpuQuery query = query_gpus();
+    if (query.gpus.empty()) return Error{query.reason, ErrorKind::environment};
+    gpu_ = query.gpus.front();
     cuda_check(cudaSetDevice(0));
     // Spinning keeps the host's reaction to a finished stream in the microseconds.
     cuda_check(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
     cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     cuda_check(cudaEventCreate(&start_));
     cuda_check(cudaEventCreate(&stop_));
-    flush_bytes_ = static_cast<std::size_t>(3 * gpu.l2_bytes);
+    flush_bytes_ = static_cast<std::size_t>(3 * gpu_.l2_bytes);
     cuda_check(cudaMalloc(&flush_, flush_bytes_));
     if (auto nvml = Nvml::open()) nvml_ = std::move(*nvml);
-    // No side has run yet. Threads that the driver begins later, such as the one that calls host
-    // functions back, may work for a side and stay unknown.
-    driver_threads_ = known_->add_younger_than(before_driver);
+    use_managed_memory();
+    driver_threads_.adopt();
     measure_idle();
+    return {};
   }
   ~CudaBackend() override {
+    if (stream_ == nullptr) return;  // there is no GPU
     cudaFree(snapshot_);
     cudaFree(flush_);
     cudaEventDestroy(start_);
@@ -128,6 +135,7 @@ class CudaBackend final : public Backend {
   Side make_side(const Target& target, std::size_t side, const void* params) override {
     const SideSource& source = target.source.cuda[side];
     check(source.cuda != nullptr, target.id() + " has no CUDA sides in this build");
+    driver_threads_.close();
     return source.cuda(params,
                        {.stream = stream_,
                         .num_sms = gpu_.num_sms,
@@ -233,6 +241,25 @@ class CudaBackend final : public Backend {
     const void* copy = nullptr;
   };
 
+  /// Moves a page to the device and back, so that whatever the driver begins for that is there
+  /// before a side is.
+  void use_managed_memory() {
+    constexpr std::size_t kBytes = 1 << 16;
+    void* managed = nullptr;
+    cuda_check(cudaMallocManaged(&managed, kBytes));
+    std::memset(managed, 0, kBytes);
+    cudaMemLocation device = {.type = cudaMemLocationTypeDevice};
+    cuda_check(cudaGetDevice(&device.id));
+    // A machine that cannot do it has no targets that would.
+    if (cudaMemPrefetchAsync(managed, kBytes, device, 0, stream_) == cudaSuccess) {
+      cuda_check(cudaStreamSynchronize(stream_));
+      move_pages_to_host(managed, kBytes);
+    } else {
+      cudaGetLastError();  // it is not left for the next call to find
+    }
+    cuda_check(cudaFree(managed));
+  }
+
   /// How long the device is busy from now on, beyond what an idle one takes to say so.
   double busy_ns() const {
     const auto begin = Clock::now();
@@ -294,7 +321,8 @@ class CudaBackend final : public Backend {
   GpuInfo gpu_;
   std::shared_ptr<KnownThreads> known_;
   UnknownWork unknown_;
-  KnownThreads::Lease this_thread_, driver_threads_;
+  KnownThreads::Lease this_thread_;
+  LibraryThreads driver_threads_;
   UnknownWork::Reading at_watch_, at_rest_;
   double idle_answer_ns_ = 0, idle_host_ns_ = 0;
   double late_ns_ = 0, late_host_ns_ = 0;
@@ -313,9 +341,9 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 Expected<std::unique_ptr<Backend>> make_cuda_backend() {
-  const GpuQuery query = query_gpus();
-  if (query.gpus.empty()) return Error{query.reason, ErrorKind::environment};
-  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(query.gpus.front()));
+  auto backend = std::make_unique<CudaBackend>();
+  if (auto opened = backend->open(); !opened) return opened.error();
+  return std::unique_ptr<Backend>(std::move(backend));
 }
 
 }  // namespace gauntlet::lab::inline measure

@@ -49,19 +49,27 @@ void KnownThreads::Lease::give_back() {
   if (KnownThreads* owner = std::exchange(owner_, nullptr)) owner->remove(clocks_);
 }
 
+double KnownThreads::Thread::cpu_ns() {
+  const double now_ns = ended ? 0 : read_clock_ns(clock);
+  ended = now_ns < last_ns;
+  last_ns = std::max(last_ns, now_ns);
+  return last_ns;
+}
+
+KnownThreads::Lease KnownThreads::lease(std::vector<clockid_t> clocks) {
+  const std::lock_guard lock(mutex_);
+  for (const clockid_t clock : clocks) threads_.push_back({.clock = clock});
+  return {*this, std::move(clocks)};
+}
+
 KnownThreads::Lease KnownThreads::add_this_thread() {
   clockid_t clock{};
   pthread_getcpuclockid(pthread_self(), &clock);
-  const std::lock_guard lock(mutex_);
-  clocks_.push_back(clock);
-  return {*this, {clock}};
+  return lease({clock});
 }
 
 KnownThreads::Lease KnownThreads::add(const ThreadPool& pool) {
-  const std::vector<clockid_t> workers = pool.worker_clocks();
-  const std::lock_guard lock(mutex_);
-  clocks_.insert(clocks_.end(), workers.begin(), workers.end());
-  return {*this, workers};
+  return lease(pool.worker_clocks());
 }
 
 KnownThreads::Lease KnownThreads::add_younger_than(const std::vector<pid_t>& then) {
@@ -70,16 +78,15 @@ KnownThreads::Lease KnownThreads::add_younger_than(const std::vector<pid_t>& the
     const bool old = std::ranges::find(then, thread) != then.end();
     if (!old && !contains(thread)) younger.push_back(clock_of_thread(thread));
   }
-  const std::lock_guard lock(mutex_);
-  clocks_.insert(clocks_.end(), younger.begin(), younger.end());
-  return {*this, younger};
+  return lease(std::move(younger));
 }
 
 void KnownThreads::remove(const std::vector<clockid_t>& clocks) {
   const std::lock_guard lock(mutex_);
   for (const clockid_t clock : clocks) {
-    spent_ns_ += read_clock_ns(clock);
-    clocks_.erase(std::ranges::find(clocks_, clock));
+    const auto thread = std::ranges::find(threads_, clock, &Thread::clock);
+    spent_ns_ += thread->cpu_ns();
+    threads_.erase(thread);
   }
 }
 
@@ -90,13 +97,15 @@ void KnownThreads::add_spent(double ns) {
 
 bool KnownThreads::contains(pid_t thread) const {
   const std::lock_guard lock(mutex_);
-  return std::ranges::find(clocks_, clock_of_thread(thread)) != clocks_.end();
+  return std::ranges::any_of(threads_, [clock = clock_of_thread(thread)](const Thread& known) {
+    return known.clock == clock && !known.ended;
+  });
 }
 
 double KnownThreads::cpu_ns() const {
   const std::lock_guard lock(mutex_);
   double total = spent_ns_;
-  for (const clockid_t clock : clocks_) total += read_clock_ns(clock);
+  for (Thread& thread : threads_) total += thread.cpu_ns();
   return total;
 }
 

@@ -44,10 +44,20 @@ class KnownThreads {
   double cpu_ns() const;
 
  private:
+  /// A thread that ended has no clock any more. What it used stays known, and whoever is given its
+  /// id later is a stranger.
+  struct Thread {
+    clockid_t clock{};
+    double last_ns = 0;
+    bool ended = false;
+
+    double cpu_ns();
+  };
+  Lease lease(std::vector<clockid_t> clocks);
   void remove(const std::vector<clockid_t>& clocks);
 
   mutable std::mutex mutex_;
-  std::vector<clockid_t> clocks_;
+  mutable std::vector<Thread> threads_;
   double spent_ns_ = 0;
 };
 
