@@ -1,5 +1,5 @@
 # The two commands: `make demo` shows what this is, `make test` proves it. Both do all set-up.
-.PHONY: build install package demo test sanitize sanitize-libraries gpu-check budget tidy format clean
+.PHONY: build install package demo test sanitize sanitize-libraries gpu-check figures budget tidy format clean
 
 JOBS ?= $(shell nproc)
 BUILD = build/release
@@ -54,6 +54,11 @@ gpu-check: setup-build
 # What the build cost, and its program's size, against the budgets.
 budget: build
 	@tools/build_budget.sh $(BUILD)
+
+# Corrects the tables of the pages by the committed records: tests/records/README.md
+figures: setup-build
+	@tools/build.sh release whole_test
+	GAUNTLET_WRITE_FIGURES=1 $(BUILD)/tests/whole_test --gtest_filter='DocFigures.are_*'
 
 # clang-tidy over every host source; CI looks at what changed: tools/tidy.sh --changed origin/main
 tidy: setup-tidy

@@ -153,6 +153,21 @@ function table(rows) {
     .join("\n");
 }
 
+const release = () => JSON.parse(readFileSync(join(libraries, "_nlcBuildMetadata.json")))
+  .buildOptions.llamaCpp.release;
+
+/** What pages quote, with where it comes from. */
+function record(rows, gauntlet) {
+  const cpu = /^model name\s*:\s*(.*)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1];
+  return `${JSON.stringify({
+    command: ["node", "bench/llama_cpp.mjs", ...process.argv.slice(2)],
+    machine: `${allowedCpus().length} cores of ${cpu ?? "an unknown CPU"}`,
+    version: execFileSync(gauntlet, ["--version"], { encoding: "utf8" }).trim(),
+    llama_cpp: release(),
+    rows,
+  }, null, 1)}\n`;
+}
+
 const { values: options } = parseArgs({
   options: {
     gauntlet: { type: "string", default: join(here, "../build/release/gauntlet") },
@@ -192,11 +207,10 @@ try {
     rmSync(file);
   }
   console.log(table(rows));
-  console.log(`\nllama.cpp ${JSON.parse(readFileSync(join(libraries, "_nlcBuildMetadata.json")))
-    .buildOptions.llamaCpp.release}, its own C API without JavaScript, flash attention, batch 2048, ` +
+  console.log(`\nllama.cpp ${release()}, its own C API without JavaScript, flash attention, batch 2048, ` +
     "micro-batch 512, a kept thread pool; all logits and no sampling on its side, the likeliest token on ours.\n" +
     `Each figure is a median over ${2 * blocks} processes, each ratio of ${blocks} ABBA blocks.`);
-  if (options.json) writeFileSync(options.json, JSON.stringify(rows, null, 2));
+  if (options.json) writeFileSync(options.json, record(rows, gauntlet));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

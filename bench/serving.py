@@ -206,12 +206,12 @@ def compare_with_bench(gauntlet, settings, name, rounds):
             "of_decode": of_decode, "of_bare": of_bare}
 
 
-def machine(options):
+def machine(kind):
     """The CPU and its cores, and the GPU where one serves."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
     text = f"{len(os.sched_getaffinity(0))} cores of {names[0] if names else 'an unnamed CPU'}"
-    if options.machine == "cpu":
+    if kind == "cpu":
         return text
     gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
                          stdout=subprocess.PIPE, text=True, check=True)
@@ -242,7 +242,7 @@ def main():
                          if name.startswith("server") else
                          compare(options.gauntlet, settings, name, options.rounds))
     if options.json:
-        record = {"command": ["bench/serving.py", *sys.argv[1:]], "machine": machine(options),
+        record = {"command": ["bench/serving.py", *sys.argv[1:]], "machine": machine(options.machine),
                   "version": version(options.gauntlet), "results": results}
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(record, file, indent=1)

@@ -190,10 +190,10 @@ TEST(NewCommand, scaffolds_a_pair_that_compiles_and_refuses_to_overwrite_it) {
     EXPECT_TRUE(fs::exists(pair / file)) << file;
   }
   for (const char* file : {"pair.cc", "baseline.cc", "optimized.cc"}) {
-    const Outcome compiled =
-        run_program({"/usr/bin/env", GAUNTLET_CXX, "-std=c++20", "-fsyntax-only", "-Wall",
-                     "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-I",
-                     here.folder.path(), "-I", GAUNTLET_SOURCE_DIR "/src", (pair / file).string()});
+    const Outcome compiled = run_program(
+        {"/usr/bin/env", GAUNTLET_CXX, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+         "-Wno-missing-field-initializers", "-I", here.folder.path(), "-I",
+         std::string(GAUNTLET_SOURCE_DIR) + "/src", (pair / file).string()});
     EXPECT_EQ(compiled.code, 0) << compiled.err;
   }
   std::ofstream(pair / "pair.h") << "mine";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "core/check.h"
@@ -41,7 +42,8 @@ double median(std::vector<double> values) {
 
 double quantile(std::vector<double>& values, double q) {
   check(!values.empty(), "quantile of nothing");
-  const auto position = static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5);
+  const auto position =
+      static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(position),
                    values.end());
   return values[position];
