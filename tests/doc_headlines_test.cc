@@ -1,5 +1,6 @@
 // Are the targets that README shows comparisons, and was the mechanism of each witnessed where it
 // was measured?
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,9 +81,8 @@ TEST(DocHeadlines, were_witnessed_where_they_were_measured) {
 TEST(DocHeadlines, without_a_witness_that_moved_are_found) {
   const auto fault = [](const std::string& status, const std::string& kind,
                         const std::string& witnesses) {
-    return fault_in_evidence("ch01:a", {{"status", status},
-                                        {"kind", kind},
-                                        {"witnesses", json::parse(witnesses)}});
+    return fault_in_evidence(
+        "ch01:a", {{"status", status}, {"kind", kind}, {"witnesses", json::parse(witnesses)}});
   };
   const std::string witness = R"([{"to": "optimized", "name": "loads", "before": 8, "after": )";
   const std::string moved = witness + R"(1, "moved": true, "verdict": "gain"}])";
