@@ -61,7 +61,8 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
                               .pool = pool,
                               .max_tokens = config.max_batch_tokens,
                               .threads = std::move(threads),
-                              .model = std::move(*packed)})));
+                              .model = std::move(*packed),
+                              .rank_sum = config.rank_sum})));
 }
 
 }  // namespace gauntlet::engine::inline steps

@@ -1,5 +1,6 @@
 #include "engine/cpu/layers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -66,6 +67,38 @@ void Layers::run(int worker) {
     }
     barrier_.wait();
   }
+}
+
+void Layers::clear_partial(int worker) {
+  if (machine_.rank_sum == nullptr) return;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  const std::int64_t groups = hidden / kGroupRows;
+  const Share share = share_of(groups, kernels::cpu::kTileGroups, worker, machine_.workers);
+  for (std::int64_t t = 0; t < step_.num_tokens(); ++t) {
+    float* row = buffers_.partial.data() + t * hidden;
+    std::fill(row + share.begin * kGroupRows, row + share.end * kGroupRows, 0.0f);
+  }
+}
+
+void Layers::add_up(SumOf of, int worker) {
+  if (machine_.rank_sum == nullptr) return;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  if (worker == 0 && !failure_) {
+    try {
+      machine_.rank_sum->add_up({.values = buffers_.partial.data(),
+                                 .rows = step_.num_tokens(),
+                                 .width = hidden,
+                                 .of = of},
+                                nullptr);
+    } catch (...) {
+      failure_ = std::current_exception();  // the others are at the barrier: they have to go on
+    }
+  }
+  barrier_.wait();
+  const Share share = share_of(step_.num_tokens() * hidden, kBlock, worker, machine_.workers);
+  const float* terms = buffers_.partial.data();
+  for (std::int64_t i = share.begin; i < share.end; ++i) buffers_.x.data()[i] += terms[i];
+  barrier_.wait();
 }
 
 void Layers::show_routing(std::int64_t layer, int worker) {

@@ -28,8 +28,11 @@ class CpuRunner final : public Runner {
         machine_{model_, plan_, kernels::cpu::kernels(plan_.simd), rope_, store_, threads_->size()},
         screened_(machine_, barrier_),
         max_tokens_(parts.max_tokens),
+        rank_sum_(std::move(parts.rank_sum)),
         final_(kLogitRows, model_.config.hidden),
-        logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {}
+        logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {
+    machine_.rank_sum = rank_sum_.get();
+  }
 
   const model::ModelConfig& config() const override { return model_.config; }
   const Plan& plan() const override { return plan_; }
@@ -85,6 +88,7 @@ class CpuRunner final : public Runner {
       }
       machine_.kernels.end_work();
     });
+    if (layers.failure()) std::rethrow_exception(layers.failure());
     const bool screened = screens(head, std::ssize(rows));
     for (std::size_t r = 0; screened && r < rows.size(); ++r) {
       results[r].token = screened_.token(static_cast<std::int64_t>(r));
@@ -195,6 +199,7 @@ class CpuRunner final : public Runner {
   Machine machine_;
   ScreenedHead screened_;
   std::int64_t max_tokens_;
+  std::shared_ptr<RankSum> rank_sum_;
   Rows final_;
   HostArray<float> logits_;
   std::optional<StepData> pending_;

@@ -36,6 +36,7 @@ Buffers::Private::Private(const model::ModelConfig& config)
 
 Buffers::Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int num_workers)
     : x(static_cast<std::size_t>(max_tokens * config.hidden)),
+      partial(static_cast<std::size_t>(max_tokens * config.hidden)),
       normed(max_tokens, config.hidden),
       qkv(max_tokens, config.query_width() + 2 * config.kv_width()),
       attended(max_tokens, config.query_width()),

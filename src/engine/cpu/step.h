@@ -10,6 +10,7 @@
 #include "engine/cpu/routing.h"
 #include "engine/cpu/rows.h"
 #include "engine/steps/layer_probe.h"
+#include "engine/steps/rank_sum.h"
 #include "engine/steps/rope.h"
 #include "engine/steps/step_data.h"
 #include "kernels/cpu/kernels.h"
@@ -44,6 +45,7 @@ struct Machine {
   KvStore& kv;
   int workers;
   LayerProbe* probe = nullptr;  // null: nobody watches
+  RankSum* rank_sum = nullptr;  // null: what a layer adds is whole
 };
 
 /// Buffers for up to max_tokens, allocated once.
@@ -51,6 +53,7 @@ struct Buffers {
   Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
 
   HostArray<float> x;                // [tokens, hidden]: the residual stream
+  HostArray<float> partial;          // the same: this rank's part of what is added; untouched else
   Rows normed;                       // [tokens, hidden]
   Rows qkv;                          // [tokens, query_width + 2 * kv_width]
   Rows attended;                     // [tokens, query_width]

@@ -30,8 +30,10 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(permuted, slots * stride(config.hidden));
   place(activated, slots * stride(config.intermediate));
   place(experts, slots * config.hidden);
-  if (sizes.fusion == Fusion::op_by_op) {
+  if (sizes.fusion == Fusion::op_by_op || sizes.sums_over_ranks) {
     place(projected, tokens * config.hidden);
+  }
+  if (sizes.fusion == Fusion::op_by_op) {
     place(unrounded, tokens * config.hidden);
     place(router_logits, tokens * config.num_experts);
     place(gate_up, slots * 2 * config.intermediate);

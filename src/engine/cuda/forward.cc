@@ -47,11 +47,12 @@ std::int64_t Forward::attention_bytes(const model::ModelConfig& config, const Cu
 }
 
 Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
-                 const BufferSizes& sizes, const KvMemory& kv)
+                 const BufferSizes& sizes, const KvMemory& kv, RankSum* rank_sum)
     : model_(model),
       plan_(plan),
       buffers_(buffers),
       kv_(kv),
+      rank_sum_(rank_sum),
       products_(model.config, plan, buffers, sizes) {}
 
 void Forward::run(const DeviceStep& work, cudaStream_t stream, LayerProbe* probe) {
@@ -79,19 +80,43 @@ void Forward::run(const DeviceStep& work, cudaStream_t stream, LayerProbe* probe
   if (shape.logit_rows > 0) logits(step);
 }
 
+Forward::Addend Forward::left_to_add() const {
+  if (!is_fused()) return {};
+  if (!is_whole()) return {.rows = buffers_.projected, .per_token = 1};
+  return {.rows = buffers_.experts, .per_token = static_cast<int>(model_.config.experts_per_token)};
+}
+
+void Forward::add_up(const Step& step, SumOf of) {
+  rank_sum_->add_up({.values = buffers_.projected,
+                     .rows = step.shape.tokens,
+                     .width = model_.config.hidden,
+                     .of = of},
+                    step.how.stream);
+}
+
+void Forward::add_projected(const Step& step) {
+  // Behind a sum over ranks, which need not be a kernel, nothing starts early.
+  add_residual({.x = buffers_.x,
+                .y = buffers_.projected,
+                .num_tokens = step.shape.tokens,
+                .hidden = model_.config.hidden},
+               is_whole() ? step.how : Launch{.stream = step.how.stream});
+}
+
 void Forward::layer(const Step& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
+  const Addend left = index > 0 ? left_to_add() : Addend{};
   norm({.x = buffers_.x,
-        .experts = is_fused() && index > 0 ? buffers_.experts : nullptr,
-        .num_experts = static_cast<int>(config.experts_per_token),
+        .experts = left.rows,
+        .num_experts = left.per_token,
         .weight = layer.attention_norm,
         .epsilon = static_cast<float>(config.rms_epsilon),
         .out = buffers_.normed,
         .out_stride = Buffers::stride(config.hidden),
         .num_tokens = step.shape.tokens,
         .hidden = config.hidden},
-       step.how);
+       is_whole() ? step.how : Launch{.stream = step.how.stream});
   products_.run(step, {.weights = layer.qkv,
                        .input = ProductInput::normed,
                        .num_columns = step.shape.tokens,
@@ -99,20 +124,16 @@ void Forward::layer(const Step& step, std::size_t index) {
                        .out = buffers_.qkv,
                        .out_stride = layer.qkv.rows()});
   attention(step, index);
+  const bool adds = is_fused() && is_whole();
   products_.run(step, {.weights = layer.o,
                        .input = ProductInput::attended,
                        .num_columns = step.shape.tokens,
                        .bias = layer.o_bias,
-                       .epilogue = is_fused() ? Epilogue::add_f32 : Epilogue::store_f32,
-                       .out = is_fused() ? buffers_.x : buffers_.projected,
+                       .epilogue = adds ? Epilogue::add_f32 : Epilogue::store_f32,
+                       .out = adds ? buffers_.x : buffers_.projected,
                        .out_stride = config.hidden});
-  if (!is_fused()) {
-    add_residual({.x = buffers_.x,
-                  .y = buffers_.projected,
-                  .num_tokens = step.shape.tokens,
-                  .hidden = config.hidden},
-                 step.how);
-  }
+  if (!is_whole()) add_up(step, SumOf::attention);
+  if (!adds) add_projected(step);
   experts(step, index);
 }
 
@@ -192,11 +213,12 @@ void Forward::attention(const Step& step, std::size_t index) {
 
 void Forward::logits(const Step& step) {
   const model::ModelConfig& config = model_.config;
+  const Addend left = left_to_add();
   for (int first = 0; first < step.shape.logit_rows; first += kLogitRows) {
     const int rows = std::min(kLogitRows, step.shape.logit_rows - first);
     norm({.x = buffers_.x,
-          .experts = is_fused() ? buffers_.experts : nullptr,
-          .num_experts = static_cast<int>(config.experts_per_token),
+          .experts = left.rows,
+          .num_experts = left.per_token,
           .weight = model_.final_norm,
           .epsilon = static_cast<float>(config.rms_epsilon),
           .rows = step.inputs.logit_rows + first,
@@ -204,7 +226,7 @@ void Forward::logits(const Step& step) {
           .out_stride = Buffers::stride(config.hidden),
           .num_tokens = rows,
           .hidden = config.hidden},
-         step.how);
+         is_whole() ? step.how : Launch{.stream = step.how.stream});
     products_.run(step, {.weights = model_.lm_head,
                          .input = ProductInput::final_rows,
                          .num_columns = rows,

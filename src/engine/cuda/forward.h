@@ -6,6 +6,7 @@
 #include "engine/cuda/kv_memory.h"
 #include "engine/cuda/products.h"
 #include "engine/cuda/step.h"
+#include "engine/steps/rank_sum.h"
 #include "kernels/cuda/router.h"
 
 namespace gauntlet::engine::cuda {
@@ -20,8 +21,9 @@ struct DeviceStep {
 
 class Forward {
  public:
+  /// `rank_sum`: of a model that is cut over ranks; null: it is whole.
   Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
-          const BufferSizes& sizes, const KvMemory& kv);
+          const BufferSizes& sizes, const KvMemory& kv, RankSum* rank_sum = nullptr);
 
   /// Launches everything; choices are set when the stream has come that far. With more rows than
   /// kLogitRows, the logits of the last kLogitRows at most remain.
@@ -33,6 +35,16 @@ class Forward {
 
  private:
   bool is_fused() const { return plan_.fusion == Fusion::fused; }
+  bool is_whole() const { return rank_sum_ == nullptr; }
+  /// What a layer leaves to be added to the residual by the norm after it.
+  struct Addend {
+    const float* rows = nullptr;  // [tokens * per_token, hidden]; null: nothing
+    int per_token = 0;
+  };
+  Addend left_to_add() const;
+  /// Rows that went to `projected` are this rank's part: from here on they are the sum.
+  void add_up(const Step& step, SumOf of);
+  void add_projected(const Step& step);
   void layer(const Step& step, std::size_t index);
   void attention(const Step& step, std::size_t index);
   void rotate_and_store(const Step& step, std::size_t index,
@@ -52,6 +64,7 @@ class Forward {
   const CudaPlan& plan_;
   const Buffers& buffers_;
   const KvMemory& kv_;
+  RankSum* rank_sum_;
   Products products_;
 };
 

@@ -71,7 +71,8 @@ class CudaRunner final : public Runner {
                 variants().host_memory),
         expert_tokens_(
             static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
-        forward_(model_, *plan_.cuda, buffers_, sizes_, kv_) {
+        rank_sum_(std::move(parts.rank_sum)),
+        forward_(model_, *plan_.cuda, buffers_, sizes_, kv_, rank_sum_.get()) {
     for (int i = 0; i < kInFlight; ++i) {
       flights_.emplace_back(sizes_.tokens * static_cast<std::int64_t>(sizeof(RowChoice)),
                             slot_bytes(), variants().host_memory);
@@ -149,6 +150,7 @@ class CudaRunner final : public Runner {
   StepInputs inputs_;
   std::deque<Flight> flights_;
   std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
+  std::shared_ptr<RankSum> rank_sum_;
   Forward forward_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;

@@ -90,7 +90,8 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
                                 .sequences = config.max_sequences,
                                 .attention_bytes = Forward::attention_bytes(
                                     shape, *plan, config.max_sequences, shape.max_positions),
-                                .fusion = plan->fusion},
+                                .fusion = plan->fusion,
+                                .sums_over_ranks = config.rank_sum != nullptr},
                     .pool = {.page_tokens = kPageTokens, .window = shape.sliding_window}};
   std::size_t free_bytes = 0, all_bytes = 0;
   cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes));
