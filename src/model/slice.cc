@@ -54,8 +54,10 @@ LayerWeights part_of(const LayerWeights& layer, const Slice& slice, std::int64_t
       .router = layer.router,
       .router_bias = layer.router_bias,
       .experts = {}};
+  part.experts.resize(layer.experts.size());
   for (std::int64_t e = slice.experts.begin; e < slice.experts.end; ++e) {
-    part.experts.push_back(part_of(layer.experts[static_cast<std::size_t>(e)], slice));
+    const auto index = static_cast<std::size_t>(e);
+    part.experts[index] = part_of(layer.experts[index], slice);
   }
   return part;
 }

@@ -37,7 +37,7 @@ struct Slice {
 Slice whole_slice(const ModelConfig& config);
 
 /// The part's own counts are in its config, but for experts and vocabulary, of which tokens of all
-/// kinds still speak.
+/// kinds still speak. Experts keep their numbers; those that are not held have matrices of no rows.
 ModelWeights slice_weights(const ModelWeights& weights, const Slice& slice);
 
 /// Bytes in the files of what these weights see.

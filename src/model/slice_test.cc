@@ -100,10 +100,13 @@ TEST(Slices, have_their_part_and_its_counts) {
   EXPECT_EQ(row_of(to.o, 9), part(row_of(from.o, 9), 64, 64));
   EXPECT_EQ(to.sinks, part(from.sinks, 2, 2));
   EXPECT_EQ(to.o_bias, Vector(96, 0.0f));
-  EXPECT_EQ(row_of(to.experts[1].up, 0), row_of(from.experts[3].up, 64));
-  EXPECT_EQ(row_of(to.experts[1].down, 7), part(row_of(from.experts[3].down, 7), 64, 96));
-  EXPECT_EQ(to.experts[1].down_bias, from.experts[3].down_bias);
+  EXPECT_EQ(row_of(to.experts[3].up, 0), row_of(from.experts[3].up, 64));
+  EXPECT_EQ(row_of(to.experts[3].down, 7), part(row_of(from.experts[3].down, 7), 64, 96));
+  EXPECT_EQ(to.experts[3].down_bias, from.experts[3].down_bias);
   EXPECT_EQ(row_of(part_weights.lm_head, 0), row_of(random.lm_head, 64));
+
+  EXPECT_EQ(to.experts.size(), 4u);
+  EXPECT_EQ(to.experts[1].down.rows, 0);
 
   slice.cut = Cut::outputs;
   slice.o_outputs = {32, 96};
@@ -111,8 +114,8 @@ TEST(Slices, have_their_part_and_its_counts) {
   const ModelWeights by_outputs = slice_weights(random, slice);
   EXPECT_EQ(row_of(by_outputs.layers[0].o, 0), row_of(from.o, 32));
   EXPECT_EQ(by_outputs.layers[0].o_bias, part(from.o_bias, 32, 64));
-  EXPECT_EQ(by_outputs.layers[0].experts[0].down.rows, 32);
-  EXPECT_EQ(by_outputs.layers[0].experts[0].down.cols, 160);
+  EXPECT_EQ(by_outputs.layers[0].experts[2].down.rows, 32);
+  EXPECT_EQ(by_outputs.layers[0].experts[2].down.cols, 160);
 }
 
 TEST(Slices, see_only_their_part_of_the_file) {

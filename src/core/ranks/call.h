@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "core/check.h"
@@ -43,6 +44,9 @@ inline std::string text_of(const Call& call) {
     case Call::Kind::reduce_scatter:
       return fmt::format("a reduce-scatter of {} bytes", call.bytes);
     case Call::Kind::send:
+      if (call.bytes == std::numeric_limits<std::uint64_t>::max()) {
+        return fmt::format("a receive of any length by rank {}", call.peer);
+      }
       return fmt::format("a send of {} bytes to rank {}", call.bytes, call.peer);
     case Call::Kind::put:
       return "a wait for puts";

@@ -224,6 +224,18 @@ inline void passes_messages_round(Group& group) {
   }
 }
 
+/// Messages of a length that their receiver does not know, among others.
+inline void receives_any_length(Group& group) {
+  for (int from = 1; from < group.size(); ++from) {
+    if (group.rank() == from) expect_ok(group.send(0, part_of(from, 0, 3)));
+    if (group.rank() == 0) {
+      const auto received = group.receive_any(from);
+      ASSERT_TRUE(received) << received.error().message;
+      EXPECT_TRUE(*received == part_of(from, 0, 3));
+    }
+  }
+}
+
 /// Each rank's number goes into its place at every other; flags count what has arrived.
 inline void puts_reach_their_windows(Group& group) {
   const auto place = static_cast<std::size_t>(group.rank()) * sizeof(std::int64_t);
@@ -318,6 +330,7 @@ inline void conforms(Group& group) {
   sums_in_the_order_of_ranks(group);
   exchanges_parts_of_any_size(group);
   passes_messages_round(group);
+  receives_any_length(group);
   puts_reach_their_windows(group);
   splits_by_colour(group);
   keeps_many_calls_apart(group);

@@ -23,6 +23,10 @@ using Clock = std::chrono::steady_clock;
 /// a part, and the parts are gathered.
 constexpr std::size_t kSumAtOnceBytes = 64 << 10;
 
+/// Of a send whose length its receiver does not know.
+constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
+constexpr double kLongestPauseS = 1;
+
 /// What the groups of one rank share.
 struct Shared {
   std::unique_ptr<Channel> channel;
@@ -152,6 +156,14 @@ class MessageGroup final : public Group {
     return {};
   }
 
+  Expected<std::vector<std::byte>> receive_any(int from) override {
+    check(from >= 0 && from < size() && from != rank_, "receive: from another rank of the group");
+    if (const auto failed = failure()) return *failed;
+    auto sent = take(from, {.kind = Call::Kind::send, .peer = rank_, .bytes = kAnyBytes});
+    if (sent) sent->erase(sent->begin(), sent->begin() + sizeof(Call));
+    return sent;
+  }
+
   Expected<std::unique_ptr<Window>> open_window(std::size_t bytes, int flags) override;
   Expected<std::unique_ptr<Group>> split(int colour) override;
 
@@ -199,6 +211,8 @@ class MessageGroup final : public Group {
   /// A rank's message, which must belong to this very call.
   Expected<std::vector<std::byte>> take(int from, const Call& call) {
     const auto begin = Clock::now();
+    const double timeout =
+        call.bytes == kAnyBytes ? std::numeric_limits<double>::infinity() : timeout_s();
     while (true) {
       Arrival arrival = channel().poll(members_[from], lane_);
       if (arrival.state == Arrival::State::message) {
@@ -211,8 +225,9 @@ class MessageGroup final : public Group {
         return break_off(lost_text(from, arrival, call));
       }
       const double waited = waited_since(begin);
-      if (waited > timeout_s()) return break_off(late_text(from, call));
-      channel().pause(Channel::Seconds(waited), Channel::Seconds(timeout_s() - waited));
+      if (waited > timeout) return break_off(late_text(from, call));
+      channel().pause(Channel::Seconds(waited),
+                      Channel::Seconds(std::min(timeout - waited, kLongestPauseS)));
     }
   }
 
@@ -234,6 +249,7 @@ class MessageGroup final : public Group {
     Call theirs;
     check(message.size() >= sizeof(theirs), "a message begins with its call");
     std::memcpy(&theirs, message.data(), sizeof(theirs));
+    if (own.bytes == kAnyBytes) theirs.bytes = kAnyBytes;
     if (theirs == own) return "";
     const bool own_first = rank_ < from;
     return fmt::format("rank {} called {} where rank {} called {}",

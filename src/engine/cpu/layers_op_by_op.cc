@@ -86,7 +86,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   add_up(SumOf::attention, worker);
 
   norm(layer.mlp_norm);
-  round(normed, layer.experts[0].gate_up, rows);
+  round(normed, layer.held_expert().gate_up, rows);
   route(rows.begin, rows.end - rows.begin, layer, normed, buffers_.router.data(),
         buffers_.chosen.data(), buffers_.chosen_weights.data());
   barrier_.wait();
@@ -99,7 +99,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
     for (std::size_t e = 0; e < layer.experts.size(); ++e) {
       const std::int64_t first = routing.first_slot[e];
       const std::int64_t count = routing.first_slot[e + 1] - first;
-      if (count > 0) body(layer.experts[e], first, count);
+      if (count > 0 && layer.experts[e].is_held()) body(layer.experts[e], first, count);
     }
     barrier_.wait();
   };
@@ -125,7 +125,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
     }
   }
   barrier_.wait();
-  round(buffers_.activated, layer.experts[0].down, slots);
+  round(buffers_.activated, layer.held_expert().down, slots);
   each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
     share_product({.weights = expert.down,
                    .precision = precision_for(expert.down),
@@ -141,12 +141,9 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   const Share columns =
       share_of(config.hidden, kGroupRows * kernels::cpu::kTileGroups, worker, machine_.workers);
   clear_partial(worker);
-  for (std::size_t s = 0; s < routing.slot_token.size(); ++s) {
-    float* out = sums() + routing.slot_token[s] * config.hidden;
-    const float* term = buffers_.expert_out.row(static_cast<std::int64_t>(s));
-    for (std::int64_t i = columns.begin; i < columns.end; ++i) {
-      out[i] += term[i] * routing.slot_weight[s];
-    }
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    if (layer.experts[e].is_held())
+      add_slots(routing, static_cast<std::int64_t>(e), columns, sums());
   }
   barrier_.wait();
   add_up(SumOf::experts, worker);
