@@ -54,6 +54,9 @@ Expected<std::unique_ptr<Runner>> make_cpu_runner(const model::ModelWeights& wei
                                                   const KvPoolConfig& pool) {
   auto plan = resolve(config.options);
   if (!plan) return plan.error();
+  if (const auto known = check_export_layers(config.export_layers, weights.config); !known) {
+    return known.error();
+  }
   if (!is_worth_screening(weights.lm_head) || config.parts != nullptr) plan->head = HeadKind::full;
   const std::vector<int> allowed = allowed_cpus();
   for (std::size_t i = 0; config.first_cpu > 0 && i < plan->cpus.size(); ++i) {
@@ -69,7 +72,8 @@ Expected<std::unique_ptr<Runner>> make_cpu_runner(const model::ModelWeights& wei
                            .threads = std::move(threads),
                            .model = std::move(*packed),
                            .rank_sum = config.rank_sum,
-                           .parts = config.parts});
+                           .parts = config.parts,
+                           .export_layers = config.export_layers});
 }
 
 Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights& weights,

@@ -66,6 +66,7 @@ void Layers::run(int worker) {
     } else {
       layer_op_by_op(layer, worker);
     }
+    export_residuals(layer, worker);
     if (machine_.probe == nullptr) continue;
     if (worker == 0) {
       const std::int64_t numbers = step_.num_tokens() * machine_.model.config.hidden;
@@ -83,6 +84,18 @@ void Layers::meet(int worker, const std::function<void()>& call) {
     call();
   } catch (...) {
     failure_ = std::current_exception();  // the others are at a barrier: they have to go on
+  }
+}
+
+void Layers::export_residuals(std::int64_t layer, int worker) {
+  const auto found = std::ranges::find(machine_.export_layers, layer);
+  if (step_.exported.empty() || found == machine_.export_layers.end()) return;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  const std::int64_t rows = std::ssize(step_.exported);
+  float* out = buffers_.residuals.data() + (found - machine_.export_layers.begin()) * rows * hidden;
+  const Share share = share_of(rows, 1, worker, machine_.workers);
+  for (std::int64_t r = share.begin; r < share.end; ++r) {
+    std::copy_n(x(step_.exported[r]), hidden, out + r * hidden);
   }
 }
 

@@ -86,6 +86,8 @@ class Layers {
   bool repeats() const {
     return step_.num_tokens() <= kRepeatedTokens && machine_.probe == nullptr;
   }
+  /// After a layer; nobody writes to the residual before the next barrier.
+  void export_residuals(std::int64_t layer, int worker);
   /// Between two barriers.
   void show_routing(std::int64_t layer, int worker);
   float* x(std::int64_t token) { return buffers_.x.data() + token * machine_.model.config.hidden; }

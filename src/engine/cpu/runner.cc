@@ -37,6 +37,7 @@ class CpuRunner final : public Runner {
     if (parts_ != nullptr && parts_->is_ordered()) {
       machine_.attended_begin = parts_->slice().heads.begin * model_.config.head_dim;
     }
+    machine_.export_layers = std::move(parts.export_layers);
   }
 
   const model::ModelConfig& config() const override { return model_.config; }
@@ -45,11 +46,13 @@ class CpuRunner final : public Runner {
     return {.tokens = max_tokens_,
             .items = max_tokens_,
             .vocab = model_.config.vocab,
-            .page_tokens = kernels::cpu::kPageTokens};
+            .page_tokens = kernels::cpu::kPageTokens,
+            .export_layers = std::ssize(machine_.export_layers)};
   }
   int most_in_flight() const override { return 1; }
   StepTraffic last_traffic() const override { return traffic_; }
   std::span<const std::int64_t> expert_tokens() const override { return buffers_.expert_tokens; }
+  std::span<const float> last_residuals() const override { return buffers_.residuals; }
   std::int64_t weight_bytes() const override {
     return static_cast<std::int64_t>(model_.memory.size());
   }
@@ -68,6 +71,8 @@ class CpuRunner final : public Runner {
     pending_.reset();
     for (const PageCopy& copy : data.copies) store_.copy(copy);
     const Step step(data);
+    buffers_.residuals.resize(static_cast<std::size_t>(
+        std::ssize(machine_.export_layers) * std::ssize(step.exported) * model_.config.hidden));
     // The last stage of a pipeline alone has logits.
     const bool has_rows = parts_ == nullptr || parts_->is_last_stage();
     const std::span<const StepRow> rows(data.rows.data(), has_rows ? data.rows.size() : 0);
@@ -81,6 +86,7 @@ class CpuRunner final : public Runner {
         const std::size_t count = std::min<std::size_t>(kLogitRows, rows.size() - first);
         const std::span<const StepRow> some = rows.subspan(first, count);
         normalise(layers, some, head, worker);
+        bring_normed(some, {results.data() + first, count}, worker);
         if (screens(head, std::ssize(some))) {
           screened_.run({.rows = final_,
                          .precision = layers.precision_for(model_.lm_head),
@@ -133,6 +139,14 @@ class CpuRunner final : public Runner {
       if (head == HeadKind::screened) screened_.prepare(final_, precision, r);
     }
     barrier_.wait();
+  }
+
+  /// The rows that are multiplied next, before the next ones take their place.
+  void bring_normed(std::span<const StepRow> rows, std::span<RowResult> results, int worker) {
+    for (std::int64_t r = worker; r < std::ssize(rows); r += threads_->size()) {
+      if (!rows[r].wants_normed) continue;
+      results[r].normed.assign(final_.row(r), final_.row(r) + model_.config.hidden);
+    }
   }
 
   /// Once these rows are normalised.

@@ -19,6 +19,7 @@ struct RunnerParts {
   PackedModel model;
   std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
   std::shared_ptr<RankParts> parts;   // null: no other rank has a part of it
+  std::vector<int> export_layers;     // after which residuals can be asked for
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);
 

@@ -16,6 +16,9 @@ Step::Step(const StepData& data) {
     items.push_back({.first_token = item.first_token,
                      .num_tokens = item.num_tokens,
                      .tables = {data.table(i, KvGroup::full), data.table(i, KvGroup::sliding)}});
+    for (std::int32_t t = 0; item.exports && t < item.num_tokens; ++t) {
+      exported.push_back(item.first_token + t);
+    }
     item_of.insert(item_of.end(), static_cast<std::size_t>(item.num_tokens),
                    static_cast<std::int32_t>(i));
   }

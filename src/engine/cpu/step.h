@@ -33,6 +33,7 @@ struct Step {
   std::vector<std::int64_t> slots;
   std::vector<std::int32_t> item_of;  // per token
   std::vector<StepItem> items;
+  std::vector<std::int32_t> exported;  // tokens whose residuals are wanted
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(ids.size()); }
 };
@@ -49,6 +50,9 @@ struct Machine {
   RankSum* rank_sum = nullptr;      // null: what a layer adds is whole
   RankParts* parts = nullptr;       // null: this is the only rank
   std::int64_t attended_begin = 0;  // column of the first of this rank's heads
+  LayerProbe* probe = nullptr;  // null: nobody watches
+  RankSum* rank_sum = nullptr;  // null: what a layer adds is whole
+  std::vector<int> export_layers = {};
 };
 
 /// Buffers for up to max_tokens, allocated once.
@@ -67,7 +71,8 @@ struct Buffers {
   HostArray<float> router;           // [tokens, experts rounded up to 16]
   std::vector<std::int32_t> chosen;  // [tokens, experts_per_token]
   std::vector<float> chosen_weights;
-  std::vector<std::int64_t> expert_tokens;   // [layers, experts]: of all steps, worker 0's to write
+  std::vector<float> residuals;             // [export layers, exported tokens, hidden], of one step
+  std::vector<std::int64_t> expert_tokens;  // [layers, experts]: of all steps, worker 0's to write
   std::vector<Milestone> activated_experts;  // of this layer, where stages overlap
 
   /// What a worker keeps to itself: small steps are cheaper to repeat than to share.

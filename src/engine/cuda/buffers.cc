@@ -19,7 +19,7 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(q, tokens * config.query_width());
   place(attended, tokens * stride(config.query_width()));
   place(attention, sizes.attention_bytes);
-  place(arrived, sizes.sequences * config.num_kv_heads);
+  place(arrived, sizes.decode_rows * config.num_kv_heads);
   place(chosen, slots);
   place(chosen_weights, slots);
   place(first_slot, config.num_layers * (config.num_experts + 1));
@@ -41,6 +41,7 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(final_rows, kLogitRows * stride(config.hidden));
   place(logits, kLogitRows * config.vocab);
   place(choices, tokens);
+  place(residuals, sizes.export_layers * tokens * config.hidden);
   attention_bytes = sizes.attention_bytes;
   return bytes;
 }

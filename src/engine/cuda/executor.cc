@@ -18,7 +18,8 @@ Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights
                                        .model = std::move(model),
                                        .pool = sizing->pool,
                                        .sizes = sizing->buffers,
-                                       .rank_sum = config.rank_sum})));
+                                       .rank_sum = config.rank_sum,
+                                       .export_layers = config.export_layers})));
 }
 
 }  // namespace gauntlet::engine::inline steps

@@ -21,9 +21,12 @@ struct DeviceStep {
 
 class Forward {
  public:
-  /// `rank_sum`: of a model that is cut over ranks; null: it is whole.
+  struct Extras {
+    RankSum* rank_sum = nullptr;     // null: the model is whole
+    std::vector<int> export_layers;  // whose residuals go to a buffer
+  };
   Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
-          const BufferSizes& sizes, const KvMemory& kv, RankSum* rank_sum = nullptr);
+          const BufferSizes& sizes, const KvMemory& kv, Extras extras);
 
   /// Launches everything; choices are set when the stream has come that far. With more rows than
   /// kLogitRows, the logits of the last kLogitRows at most remain.
@@ -35,13 +38,18 @@ class Forward {
 
  private:
   bool is_fused() const { return plan_.fusion == Fusion::fused; }
-  bool is_whole() const { return rank_sum_ == nullptr; }
+  bool is_whole() const { return extras_.rank_sum == nullptr; }
   /// What a layer leaves to be added to the residual by the norm after it.
   struct Addend {
     const float* rows = nullptr;  // [tokens * per_token, hidden]; null: nothing
     int per_token = 0;
   };
-  Addend left_to_add() const;
+  Addend left_to_add(std::int64_t layers_before) const;
+  bool exports(std::int64_t layer) const;
+  /// Once the residual after it is whole: behind the next norm.
+  void export_residual(const Step& step, std::int64_t layer);
+  /// Adds what the last layer left, where its residual is exported: the last norm is of some rows.
+  void settle(const Step& step);
   /// Rows that went to `projected` are this rank's part: from here on they are the sum.
   void add_up(const Step& step, SumOf of);
   void add_projected(const Step& step);
@@ -64,7 +72,8 @@ class Forward {
   const CudaPlan& plan_;
   const Buffers& buffers_;
   const KvMemory& kv_;
-  RankSum* rank_sum_;
+  const Extras extras_;
+  const std::int64_t num_tokens_;  // that buffers have room for
   Products products_;
 };
 

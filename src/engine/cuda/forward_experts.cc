@@ -175,7 +175,7 @@ void Forward::show_routing(const Step& step, std::size_t index) const {
 void Forward::show_layer(const Step& step, std::size_t index) const {
   const auto hidden = static_cast<std::size_t>(model_.config.hidden);
   const auto tokens = static_cast<std::size_t>(step.shape.tokens);
-  const Addend left = left_to_add();
+  const Addend left = left_to_add(static_cast<std::int64_t>(index) + 1);
   const auto ranks = static_cast<std::size_t>(left.per_token);
   std::vector<float> x(tokens * hidden), experts(tokens * ranks * hidden);
   const auto bring = [&](std::vector<float>& to, const float* from) {

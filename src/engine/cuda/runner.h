@@ -18,6 +18,7 @@ struct RunnerParts {
   KvPoolConfig pool;
   BufferSizes sizes;
   std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
+  std::vector<int> export_layers;     // after which residuals can be asked for
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);
 

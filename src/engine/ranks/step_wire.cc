@@ -86,6 +86,7 @@ void each_result_field(Result& result, Each&& each) {
   each(result.log_probability);
   each(result.target_log_probability);
   each(result.logits);
+  each(result.normed);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct CpuExecutorConfig {
   std::shared_ptr<RankSum> rank_sum;    // null: these weights are the whole model
   std::shared_ptr<RankParts> parts;     // null: no other rank has a part of the model
   int first_cpu = 0;                    // of the process, for ranks that share it
+  std::vector<int> export_layers;       // after which residuals can be asked for
   /// Called while weights are packed, with the part done in [0, 1].
   std::function<void(double)> progress;
 };

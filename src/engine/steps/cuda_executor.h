@@ -19,6 +19,7 @@ struct CudaExecutorConfig {
   std::int64_t max_batch_tokens = 8192;  // of one step
   double gpu_memory = 0.9;               // share of the free memory to use
   std::shared_ptr<RankSum> rank_sum;     // null: these weights are the whole model
+  std::vector<int> export_layers;        // after which residuals can be asked for
   /// Called while weights are loaded, with the part done in [0, 1].
   std::function<void(double)> progress;
 };

@@ -18,6 +18,7 @@ struct RowWish {
   Want want = Want::token;
   SamplingParams sampling;             // of the token after it
   std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
+  bool wants_normed = false;
 };
 
 struct BatchItem {
@@ -32,6 +33,8 @@ struct BatchItem {
   std::vector<RowWish> rows;           // of tokens before the last, in their order
   std::int64_t num_drafts = 0;   // of the last tokens, guesses: collect() commits none of them
   std::optional<ItemRole> role;  // none: a single token decodes
+  bool wants_normed = false;     // of the last token: what the output head reads
+  bool exports = false;          // residuals of all tokens, after each layer that exports them
 };
 
 /// The token that item `item` of the step submitted before samples.
@@ -45,6 +48,8 @@ struct ItemResult {
   std::vector<float> logits;             // [vocab] where wanted
   std::vector<double> target_log_probs;  // one per target
   std::vector<RowResult> rows;           // one per wish
+  std::vector<float> normed;             // [hidden] where wanted
+  std::vector<float> residuals;          // [exporting layers, tokens, hidden] where wanted
 };
 
 class Executor {

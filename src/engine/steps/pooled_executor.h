@@ -39,6 +39,7 @@ class PooledExecutor final : public Executor {
     SequenceId sequence = 0;
     std::int64_t num_tokens = 0;
     std::int64_t num_drafts = 0;
+    bool exports = false;
     std::size_t num_targets = 0;
     std::size_t num_wishes = 0;
   };
@@ -58,6 +59,8 @@ class PooledExecutor final : public Executor {
   /// The oldest step's, which is no longer under way.
   InFlight take(Ticket ticket);
   void retract(const InFlight& flight);
+  /// Deals what the runner exported out to the items that asked for it.
+  void add_residuals(const InFlight& flight, std::vector<ItemResult>& results) const;
 
   KvPool pool_;
   std::unique_ptr<Runner> runner_;

@@ -47,6 +47,9 @@ class Runner {
 
   /// Of the step finished last.
   virtual StepTraffic last_traffic() const = 0;
+  /// Of the step finished last, until the next is finished: the residuals of the tokens of those
+  /// items that export, after each layer that does, [layers, tokens, hidden].
+  virtual std::span<const float> last_residuals() const { return {}; }
   /// Tokens that each expert got in the steps finished so far, [layers, experts]; empty where they
   /// are not counted.
   virtual std::span<const std::int64_t> expert_tokens() const { return {}; }
