@@ -50,8 +50,6 @@ struct Machine {
   RankSum* rank_sum = nullptr;      // null: what a layer adds is whole
   RankParts* parts = nullptr;       // null: this is the only rank
   std::int64_t attended_begin = 0;  // column of the first of this rank's heads
-  LayerProbe* probe = nullptr;  // null: nobody watches
-  RankSum* rank_sum = nullptr;  // null: what a layer adds is whole
   std::vector<int> export_layers = {};
 };
 

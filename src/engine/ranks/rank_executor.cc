@@ -33,6 +33,7 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
                              config.mesh.ranks(), world.size()),
                  ErrorKind::wrong_use};
   }
+  check(config.cpu.export_layers.empty(), "ranks export no residuals");
   if (const auto fits = check_mesh(weights.config, config.mesh); !fits) return fits.error();
   const auto plan = resolve(config.cpu.options);
   if (!plan) return plan.error();
