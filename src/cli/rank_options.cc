@@ -73,7 +73,7 @@ Expected<int> take_part(const EngineArguments& arguments, const RankJob& job,
 
 int run_threads_of(const EngineArguments& arguments, const Mesh& mesh,
                    const std::function<int(const EngineArguments&)>& lead) {
-  int code = 1;
+  int code = -1;  // of rank 0, once it has ended and said why
   const auto done = ranks::run_threads(mesh.ranks(), [&](ranks::Group& group) -> Expected<void> {
     const RankJob job = job_of(group, mesh, arguments.ranks.sums, group.rank(), group.size());
     const auto ended = take_part(arguments, job, lead);
@@ -81,9 +81,8 @@ int run_threads_of(const EngineArguments& arguments, const Mesh& mesh,
     if (group.rank() == 0) code = *ended;
     return {};
   });
-  // Where rank 0 has said why it ends, the others only miss it.
-  if (done || code != 1) return code;
-  return report_error(done.error());
+  // Where rank 0 has failed, the others only miss it.
+  return code > 0 || done ? code : report_error(done.error());
 }
 
 int run_processes_of(const EngineArguments& arguments, const Mesh& mesh,
@@ -96,9 +95,11 @@ int run_processes_of(const EngineArguments& arguments, const Mesh& mesh,
                              number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", 1));
   const auto ended = take_part(arguments, job, lead);
   if (ended) return *ended;
-  return report_error(rank == 0 ? ended.error()
-                                : Error{fmt::format("rank {}: {}", rank, ended.error().message),
-                                        ended.error().kind});
+  const Error& error = ended.error();
+  // Wrong use is the same on all ranks.
+  if (rank > 0 && error.kind == ErrorKind::wrong_use) return 2;
+  return report_error(
+      rank == 0 ? error : Error{fmt::format("rank {}: {}", rank, error.message), error.kind});
 }
 
 }  // namespace

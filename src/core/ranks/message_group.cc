@@ -65,12 +65,7 @@ class MessageGroup final : public Group {
   ~MessageGroup() override {
     if (end_ == GroupEnd::silent) return;
     try {
-      if (!barrier()) return;
-      const auto begin = Clock::now();
-      while (!channel().flushed() && waited_since(begin) < shared_->timeout_s) {
-        channel().pause(Channel::Seconds(0), Channel::Seconds(0.001));
-      }
-      channel().all_have_come();
+      if (barrier()) channel().all_have_come();
     } catch (const std::exception&) {
       // No memory, or another thread destroys the group: the job ends as with a lost rank.
     }
@@ -281,6 +276,23 @@ class MessageGroup final : public Group {
                                      sizes[from]));
       }
       arrived(from, body);
+    }
+    // Everyone has come, so that this does not wait long; a rank that goes on computing would leave
+    // the others without what is still to be sent.
+    return flush(call);
+  }
+
+  Expected<void> flush(const Call& call) {
+    const auto begin = Clock::now();
+    while (!channel().flushed()) {
+      const double waited = waited_since(begin);
+      if (waited > timeout_s()) {
+        return break_off(
+            fmt::format("what rank {} sent in {} of {} ranks was not taken within "
+                        "{:g} s",
+                        members_[rank_], text_of(call), size(), timeout_s()));
+      }
+      channel().pause(Channel::Seconds(waited), Channel::Seconds(0.001));
     }
     return {};
   }

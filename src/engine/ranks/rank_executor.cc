@@ -65,8 +65,6 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
   if (divides) cpu.rank_sum = *parts;
   auto runner = make_cpu_runner(slice_weights(weights, (*parts)->slice()), cpu, setup->pool);
   if (!runner) return runner.error();
-  // Packing may take minutes on some; steps come only when all are ready.
-  if (const auto ready = world.barrier(); !ready) return ready.error();
   return Rank{.parts = std::move(*parts), .runner = std::move(*runner), .setup = *setup};
 }
 
@@ -133,6 +131,10 @@ Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
   check(world.rank() == 0, "rank 0 leads");
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
+  // Packing takes some of them minutes longer than others: no time limit.
+  for (int from = 1; from < world.size(); ++from) {
+    if (const auto ready = world.receive_any(from); !ready) return ready.error();
+  }
   const KvPoolConfig pool = rank->setup.pool;
   return std::unique_ptr<Executor>(std::make_unique<PooledExecutor>(
       pool, std::make_unique<LeadingRunner>(world, weights.config, std::move(*rank))));
@@ -143,6 +145,7 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
   check(world.rank() > 0, "rank 0 leads, others follow");
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
+  if (const auto told = world.send(0, {}); !told) return told.error();
   const Mesh& mesh = config.mesh;
   const bool reports = mesh.pp > 1 && world.rank() == mesh.ranks() - mesh.stage_ranks();
   while (true) {

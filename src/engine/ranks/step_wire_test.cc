@@ -44,8 +44,11 @@ TEST(StepWire, brings_back_what_it_was_given) {
 
 TEST(StepWire, brings_back_results) {
   std::vector<RowResult> results(3);
-  results[1] = {
-      .token = 7, .log_probability = -1.5f, .target_log_probability = -2, .logits = {1, 2}, .normed = {3}};
+  results[1] = {.token = 7,
+                .log_probability = -1.5f,
+                .target_log_probability = -2,
+                .logits = {1, 2},
+                .normed = {3}};
   const auto back = results_of(to_bytes(results));
   ASSERT_TRUE(back) << back.error().message;
   ASSERT_EQ(back->size(), 3u);
