@@ -249,6 +249,26 @@ void Layers::route(std::int64_t first, std::int64_t count, const PackedLayer& la
   }
 }
 
+void Layers::gate_up_rows(const PackedLayer& layer, const Routing& routing, const Rows& normed,
+                          int worker) {
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    const PackedExpert& expert = layer.experts[e];
+    const std::int64_t first = routing.first_slot[e];
+    const std::int64_t count = routing.first_slot[e + 1] - first;
+    if (count == 0 || !expert.is_held()) continue;
+    share_product({.weights = expert.gate_up,
+                   .precision = precision_for(expert.gate_up),
+                   .group_end = expert.gate_up.num_groups(),
+                   .num_tokens = count,
+                   .x = normed.view(),
+                   .x_rows = routing.slot_token.data() + first,
+                   .bias = expert.gate_up_bias.data(),
+                   .out = buffers_.gate_up.row(first),
+                   .out_stride = buffers_.gate_up.stride()},
+                  worker);
+  }
+}
+
 void Layers::add_slots(const Routing& routing, std::int64_t expert, const Share& columns,
                        float* out) {
   for (std::int64_t s = routing.first_slot[expert]; s < routing.first_slot[expert + 1]; ++s) {

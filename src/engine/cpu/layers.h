@@ -44,6 +44,8 @@ class Layers {
   /// From a layer's input to what its heads attend to, rounded for the next product. Ends with a
   /// barrier.
   void fused_attention(std::int64_t layer, const Rows& normed, int worker);
+  /// As far as what the heads attend to, as it is. Ends with a barrier.
+  void attend_together(std::int64_t layer, const Rows& normed, int worker);
   /// The same by one worker for some heads from end to end, so that nobody waits for another.
   void attend_with_own_heads(std::int64_t layer, const Rows& normed, int worker);
   bool have_own_heads() const;
@@ -76,6 +78,9 @@ class Layers {
   /// After a barrier: adds the sum over ranks to the residual. Ends with a barrier, and does
   /// nothing where the model is whole.
   void add_up(SumOf of, int worker);
+  /// Gates and ups of the experts that are held, to memory: a row per slot.
+  void gate_up_rows(const PackedLayer& layer, const Routing& routing, const Rows& normed,
+                    int worker);
   /// out [tokens, hidden] += an expert's rows by their weights, in some columns.
   void add_slots(const Routing& routing, std::int64_t expert, const Share& columns, float* out);
   void route(std::int64_t first, std::int64_t count, const PackedLayer& layer, const Rows& normed,

@@ -68,10 +68,22 @@ void Layers::fused_attention(std::int64_t index, const Rows& normed, int worker)
   }
   const PackedLayer& layer = machine_.model.layers[index];
   const std::int64_t tokens = step_.num_tokens();
+  attend_together(index, normed, worker);
+  if (precision_for(layer.o) == Precision::f32) return;
+  const Share rows = share_of(tokens, 1, worker, machine_.workers);
+  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+    buffers_.attended.round(machine_.kernels, precision_for(layer.o), t, 0,
+                            buffers_.attended.stride());
+  }
+  barrier_.wait();
+}
+
+void Layers::attend_together(std::int64_t index, const Rows& normed, int worker) {
+  const PackedLayer& layer = machine_.model.layers[index];
   share_product({.weights = layer.qkv,
                  .precision = precision_for(layer.qkv),
                  .group_end = layer.qkv.num_groups(),
-                 .num_tokens = tokens,
+                 .num_tokens = step_.num_tokens(),
                  .x = normed.view(),
                  .bias = layer.qkv_bias.data(),
                  .out = buffers_.qkv.row(0),
@@ -81,13 +93,6 @@ void Layers::fused_attention(std::int64_t index, const Rows& normed, int worker)
   place_keys(index, worker);
   barrier_.wait();
   attend(index, worker);
-  barrier_.wait();
-  if (precision_for(layer.o) == Precision::f32) return;
-  const Share rows = share_of(tokens, 1, worker, machine_.workers);
-  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-    buffers_.attended.round(machine_.kernels, precision_for(layer.o), t, 0,
-                            buffers_.attended.stride());
-  }
   barrier_.wait();
 }
 

@@ -105,18 +105,8 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   };
   const Share slots = share_of(tokens * config.experts_per_token, 1, worker, machine_.workers);
 
-  each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
-    share_product({.weights = expert.gate_up,
-                   .precision = precision_for(expert.gate_up),
-                   .group_end = expert.gate_up.num_groups(),
-                   .num_tokens = count,
-                   .x = normed.view(),
-                   .x_rows = routing.slot_token.data() + first,
-                   .bias = expert.gate_up_bias.data(),
-                   .out = buffers_.gate_up.row(first),
-                   .out_stride = buffers_.gate_up.stride()},
-                  worker);
-  });
+  gate_up_rows(layer, routing, normed, worker);
+  barrier_.wait();
   for (std::int64_t s = slots.begin; s < slots.end; ++s) {
     for (std::int64_t chunk = 0; chunk < config.intermediate / kBlock; ++chunk) {
       kernels.swiglu(buffers_.gate_up.row(s) + chunk * 2 * kBlock,

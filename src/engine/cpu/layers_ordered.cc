@@ -36,20 +36,7 @@ void Layers::ordered_layer(std::int64_t index, int worker) {
   };
 
   norm(layer.attention_norm, layer.qkv);
-  share_product({.weights = layer.qkv,
-                 .precision = precision_for(layer.qkv),
-                 .group_end = layer.qkv.num_groups(),
-                 .num_tokens = tokens,
-                 .x = normed.view(),
-                 .bias = layer.qkv_bias.data(),
-                 .out = buffers_.qkv.row(0),
-                 .out_stride = buffers_.qkv.stride()},
-                worker);
-  barrier_.wait();
-  place_keys(index, worker);
-  barrier_.wait();
-  attend(index, worker);
-  barrier_.wait();
+  attend_together(index, normed, worker);
   gather(PartsOf::attended, buffers_.attended.row(0), tokens, buffers_.attended.stride());
   round(buffers_.attended, layer.o, rows);
   share_product({.weights = layer.o,
@@ -75,26 +62,8 @@ void Layers::ordered_layer(std::int64_t index, int worker) {
   group_by_expert(buffers_.chosen.data(), buffers_.chosen_weights.data(), tokens,
                   config.experts_per_token, config.num_experts, routing);
   count_experts(index, routing, worker);
-  const auto each_expert = [&](auto&& body) {
-    for (std::int64_t e = slice.experts.begin; e < slice.experts.end; ++e) {
-      const std::int64_t first = routing.first_slot[e];
-      const std::int64_t count = routing.first_slot[e + 1] - first;
-      if (count > 0) body(layer.experts[e], first, count);
-    }
-    barrier_.wait();
-  };
-  each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
-    share_product({.weights = expert.gate_up,
-                   .precision = precision_for(expert.gate_up),
-                   .group_end = expert.gate_up.num_groups(),
-                   .num_tokens = count,
-                   .x = normed.view(),
-                   .x_rows = routing.slot_token.data() + first,
-                   .bias = expert.gate_up_bias.data(),
-                   .out = buffers_.gate_up.row(first),
-                   .out_stride = buffers_.gate_up.stride()},
-                  worker);
-  });
+  gate_up_rows(layer, routing, normed, worker);
+  barrier_.wait();
   // Slots of experts that this rank has a part of lie together; ranks that share them, too.
   const std::int64_t first_slot = routing.first_slot[slice.experts.begin];
   const std::int64_t num_slots = routing.first_slot[slice.experts.end] - first_slot;
@@ -112,17 +81,21 @@ void Layers::ordered_layer(std::int64_t index, int worker) {
   gather(PartsOf::activated, buffers_.activated.row(first_slot), num_slots,
          buffers_.activated.stride());
   round(buffers_.activated, any.down, slots);
-  each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
+  for (std::int64_t e = slice.experts.begin; e < slice.experts.end; ++e) {
+    const PackedExpert& expert = layer.experts[e];
+    const std::int64_t first = routing.first_slot[e];
+    if (routing.first_slot[e + 1] == first) continue;
     share_product({.weights = expert.down,
                    .precision = precision_for(expert.down),
                    .group_end = expert.down.num_groups(),
-                   .num_tokens = count,
+                   .num_tokens = routing.first_slot[e + 1] - first,
                    .x = buffers_.activated.view(first),
                    .bias = expert.down_bias.data(),
                    .out = buffers_.expert_out.row(first) + slice.down_outputs.begin,
                    .out_stride = buffers_.expert_out.stride()},
                   worker);
-  });
+  }
+  barrier_.wait();
   meet(worker, [&] {
     machine_.parts->gather_experts(buffers_.expert_out.row(0), buffers_.expert_out.stride(),
                                    routing.first_slot);

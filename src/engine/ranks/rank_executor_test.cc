@@ -7,6 +7,7 @@
 
 #include "core/ranks/thread_group.h"
 #include "engine/golden.h"
+#include "engine/rank_halves.h"
 
 namespace gauntlet::engine {
 namespace {
@@ -60,16 +61,6 @@ Expected<void> on_mesh(const model::ModelWeights& weights, const RankConfig& con
                               return {};
                             });
 }
-
-/// The slices read their files' pages many times: nothing is let go.
-class Kept final : public model::WeightStorage {
- public:
-  explicit Kept(std::shared_ptr<model::WeightStorage> storage) : storage_(std::move(storage)) {}
-  void release(const std::byte*, std::size_t) override {}
-
- private:
-  std::shared_ptr<model::WeightStorage> storage_;
-};
 
 class OnMesh : public testing::TestWithParam<const char*> {
  protected:
