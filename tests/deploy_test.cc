@@ -141,7 +141,7 @@ TEST(Deploy, the_container_is_not_root_and_asks_after_its_health) {
 TEST(Deploy, shells_parse_the_scripts) {
   const fs::path folder = fs::path(GAUNTLET_SOURCE_DIR) / "deploy";
   for (const char* script :
-       {"gauntlet.slurm", "debian/postinst", "debian/prerm", "debian/postrm"}) {
+       {"gauntlet.slurm", "gauntlet-ranks.slurm", "debian/postinst", "debian/prerm", "debian/postrm"}) {
     const Outcome outcome = run_program({"/bin/bash", "-n", folder / script});
     EXPECT_EQ(outcome.code, 0) << script << ": " << outcome.err;
   }

@@ -75,6 +75,7 @@ void add_report(CLI::App& app, Context& context);
 void add_roofline(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
+void add_mesh(CLI::App& app, Context& context);
 void add_convert(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_perplexity(CLI::App& app, Context& context);

@@ -15,6 +15,7 @@ void add_engine_commands(CLI::App& app, Context& context) {
   add_serve_doctor(app, context);
   add_load(app, context);
   add_tokenize(app, context);
+  add_mesh(app, context);
 }
 
 }  // namespace gauntlet::cli

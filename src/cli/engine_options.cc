@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kDefaultModel = "gauntlet-tiny";
 constexpr std::uint64_t kWeightSeed = 1;
-constexpr std::int64_t kCpuChunk = 512;
 constexpr std::int64_t kGpuChunk = 8192;
 
 Expected<OpenModel> open_random(const EngineArguments& arguments) {
@@ -165,7 +164,9 @@ Expected<OpenModel> open_model(const EngineArguments& arguments) {
 }
 
 Expected<engine::Backend> choose_backend(const EngineArguments& arguments) {
-  if (arguments.backend == BackendChoice::cpu) return engine::Backend::cpu;
+  if (arguments.backend == BackendChoice::cpu || arguments.ranks.given()) {
+    return engine::Backend::cpu;
+  }
   const std::string reason = engine::no_cuda_executor_reason();
   if (reason.empty()) return engine::Backend::cuda;
   if (arguments.backend == BackendChoice::automatic) return engine::Backend::cpu;
@@ -199,6 +200,13 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
       for (const std::string& why : plan.companions) fmt::print(stderr, "forced: {}\n", why);
     }
     return made;
+  }
+  if (arguments.job != nullptr) {
+    engine::RankConfig config = rank_config(arguments, *arguments.job);
+    config.cpu.max_sequences = capacity.sequences;
+    config.cpu.max_tokens = positions;
+    config.cpu.progress = progress;
+    return engine::lead_ranks(arguments.job->group, model.weights, config);
   }
   return engine::make_cpu_executor(model.weights,
                                    {.options = arguments.options,

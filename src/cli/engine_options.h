@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/rank_options.h"
 #include "engine/option_table.h"
 #include "engine/steps/executor.h"
 #include "model/tokens/tokenizer.h"
@@ -15,6 +16,8 @@
 
 namespace gauntlet::cli {
 
+/// Tokens of one step on CPUs.
+inline constexpr std::int64_t kCpuChunk = 512;
 /// Of random weights where none is named.
 inline constexpr const char* kDefaultShape = "gpt-oss-20b";
 
@@ -30,6 +33,8 @@ struct EngineArguments {
   engine::EngineOptions options;
   std::optional<std::int64_t> chunk;  // none: what suits the backend
   double gpu_memory = 0.9;
+  RankArguments ranks;
+  const RankJob* job = nullptr;  // of rank 0; null: there is one rank
 };
 
 /// --model, --weights, --shape, --layers.

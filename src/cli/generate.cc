@@ -106,17 +106,16 @@ void print_summary(const Ids& prompt, const engine::Generation& made, double loa
              made.first_token_ms, made.prefill_tokens_per_s, decode);
 }
 
-int generate(const GenerateOptions& options) {
-  if (const auto valid = check_options(options); !valid) return report_error(valid.error());
+int generate(const GenerateOptions& options, const EngineArguments& arguments) {
   const auto start = Clock::now();
-  auto model = open_model(options.engine);
+  auto model = open_model(arguments);
   if (!model) return report_error(model.error());
   const auto prompt = prompt_of(options, *model);
   if (!prompt) return report_error(prompt.error());
   const std::int64_t positions =
       std::min(std::ssize(*prompt) + options.max_tokens, model->weights.config.max_positions);
-  const auto executor = make_executor(*model, options.engine,
-                                      {.positions = positions, .sequence_positions = positions});
+  const auto executor =
+      make_executor(*model, arguments, {.positions = positions, .sequence_positions = positions});
   if (!executor) return report_error(executor.error());
   model->weights = {};  // packed by now
   const double load_ms = milliseconds_since(start);
@@ -151,6 +150,13 @@ int generate(const GenerateOptions& options) {
   return made->finish == engine::FinishReason::cancelled ? 130 : 0;
 }
 
+int start(const GenerateOptions& options) {
+  if (const auto valid = check_options(options); !valid) return report_error(valid.error());
+  return run_on_ranks(options.engine, [&](const EngineArguments& arguments) {
+    return generate(options, arguments);
+  });
+}
+
 }  // namespace
 
 void add_generate(CLI::App& app, Context& context) {
@@ -173,9 +179,10 @@ void add_generate(CLI::App& app, Context& context) {
   command->add_flag("--ignore-eos", options->ignore_eos, "go on after the end of a sequence");
   add_activations(*command, options->engine);
   add_engine_options(*command, options->engine);
+  add_rank_options(*command, options->engine.ranks);
   add_format(*command, options->format);
   command->footer("Example:  gauntlet generate --prompt 'Once upon a time' --max-tokens 64");
-  command->callback([options, &context] { context.exit_code = generate(*options); });
+  command->callback([options, &context] { context.exit_code = start(*options); });
 }
 
 }  // namespace gauntlet::cli

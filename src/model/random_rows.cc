@@ -30,18 +30,23 @@ void make_bf16(const Random& random, std::uint64_t first_word, float step, std::
   }
 }
 
-std::int64_t words_per_row(const Matrix& matrix) {
-  const std::int64_t per_word = matrix.type == WeightType::bf16 ? kBf16PerWord : kNibblesPerWord;
-  return (matrix.cols + kChunk - 1) / kChunk * (kChunk / per_word);
+/// Of the matrix that this one may be a view of.
+std::int64_t whole_cols(const Matrix& matrix) {
+  return matrix.random_cols > 0 ? matrix.random_cols : matrix.cols;
 }
 
 std::uint64_t first_word_of(const Matrix& matrix, std::int64_t row) {
-  return static_cast<std::uint64_t>(row * words_per_row(matrix));
+  check(matrix.random_first_col % kChunk == 0, "a view of random weights begins at a chunk");
+  const std::int64_t per_word = matrix.type == WeightType::bf16 ? kBf16PerWord : kNibblesPerWord;
+  const std::int64_t words_per_row =
+      (whole_cols(matrix) + kChunk - 1) / kChunk * (kChunk / per_word);
+  return static_cast<std::uint64_t>((matrix.random_first_row + row) * words_per_row +
+                                    matrix.random_first_col / per_word);
 }
 
 /// One block: two words of nibbles, whose sum also decides its scale.
-std::uint8_t make_block(const Random& random, std::uint64_t first_word, const RandomMxfp4Scales& scales,
-                        std::uint8_t* nibbles) {
+std::uint8_t make_block(const Random& random, std::uint64_t first_word,
+                        const RandomMxfp4Scales& scales, std::uint8_t* nibbles) {
   const std::uint64_t words[2] = {random.bits(first_word), random.bits(first_word + 1)};
   std::memcpy(nibbles, words, sizeof(words));
   const std::uint64_t dice = (words[0] * 0x9E3779B97F4A7C15u + words[1]) >> 56;
@@ -52,7 +57,7 @@ std::uint8_t make_block(const Random& random, std::uint64_t first_word, const Ra
 template <class Put>
 void for_chunks(const Matrix& matrix, std::int64_t row, Put put) {
   const Random random(matrix.random_key);
-  const float step = random_bf16_step(matrix.cols);
+  const float step = random_bf16_step(whole_cols(matrix));
   std::uint64_t word = first_word_of(matrix, row);
   for (std::int64_t c = 0; c < matrix.cols; c += kChunk, word += kChunk / kBf16PerWord) {
     std::uint16_t values[kChunk];
@@ -86,7 +91,7 @@ void read_random_row_bf16(const Matrix& matrix, std::int64_t row, std::uint16_t*
 void read_random_row_mxfp4(const Matrix& matrix, std::int64_t row, std::uint8_t* nibbles,
                            std::uint8_t* scale_bytes) {
   const Random random(matrix.random_key);
-  const RandomMxfp4Scales scales = random_mxfp4_scales(matrix.cols);
+  const RandomMxfp4Scales scales = random_mxfp4_scales(whole_cols(matrix));
   const std::uint64_t first = first_word_of(matrix, row);
   for (std::int64_t block = 0; block < matrix.cols / kMxfp4Block; ++block) {
     scale_bytes[block] = make_block(random, first + 2 * static_cast<std::uint64_t>(block), scales,
@@ -103,7 +108,7 @@ void read_random_row(const Matrix& matrix, std::int64_t row, float* out) {
   }
   check(matrix.type == WeightType::mxfp4, "random weights are bf16 or mxfp4");
   const Random random(matrix.random_key);
-  const RandomMxfp4Scales scales = random_mxfp4_scales(matrix.cols);
+  const RandomMxfp4Scales scales = random_mxfp4_scales(whole_cols(matrix));
   const std::uint64_t first = first_word_of(matrix, row);
   for (std::int64_t block = 0; block < matrix.cols / kMxfp4Block; ++block) {
     std::uint8_t nibbles[kMxfp4NibbleBytes];

@@ -133,8 +133,37 @@ Matrix rows_of(const Matrix& matrix, std::int64_t first, std::int64_t rows) {
   check(first >= 0 && rows >= 0 && first + rows <= matrix.rows, "a view lies inside its matrix");
   Matrix view = matrix;
   view.rows = rows;
+  if (matrix.is_random()) {
+    view.random_first_row += first;
+    return view;
+  }
   view.data += first * matrix.row_stride_bytes;
   if (view.scales) view.scales += first * matrix.scale_row_stride_bytes;
+  return view;
+}
+
+Matrix columns_of(const Matrix& matrix, std::int64_t first, std::int64_t cols) {
+  check(first >= 0 && cols >= 0 && first + cols <= matrix.cols, "a view lies inside its matrix");
+  Matrix view = matrix;
+  view.cols = cols;
+  if (matrix.is_random()) {
+    view.random_first_col += first;
+    if (view.random_cols == 0) view.random_cols = matrix.cols;
+    check(view.random_first_col % kMxfp4Block == 0, "a view of random weights begins at a block");
+    return view;
+  }
+  if (!is_block_type(matrix.type)) {
+    view.data += first * matrix.col_stride_bytes;
+    return view;
+  }
+  const std::int64_t block = block_values(matrix.type);
+  check(first % block == 0 && cols % block == 0, "a view cuts no block");
+  if (matrix.scales) {
+    view.data += first / block * kMxfp4NibbleBytes;
+    view.scales += first / block;
+  } else {
+    view.data += stored_row_bytes(matrix.type, first);
+  }
   return view;
 }
 

@@ -72,5 +72,7 @@ class TensorBinder {
 
 /// A view of rows [first, first + rows) of a matrix.
 Matrix rows_of(const Matrix& matrix, std::int64_t first, std::int64_t rows);
+/// A view of columns [first, first + cols); of block types and random weights whole blocks of 32.
+Matrix columns_of(const Matrix& matrix, std::int64_t first, std::int64_t cols);
 
 }  // namespace gauntlet::model

@@ -33,6 +33,10 @@ struct Matrix {
   const std::byte* scales = nullptr;  // of mxfp4 in neighbours order; else inside the block
   std::int64_t scale_row_stride_bytes = 0;
   std::uint64_t random_key = 0;  // of a random matrix, where data is null
+  /// Of a view into a random matrix: where it begins, and how wide the whole is (0: as the view).
+  std::int64_t random_first_row = 0;
+  std::int64_t random_first_col = 0;
+  std::int64_t random_cols = 0;
 
   bool is_random() const { return data == nullptr && rows > 0; }
   /// One row as float32, exactly.

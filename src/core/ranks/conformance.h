@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/random.h"
 #include "core/ranks/group.h"
 
 namespace gauntlet::ranks {
@@ -100,7 +102,222 @@ inline void refuses_wrong_use(Group& group) {
   EXPECT_THROW((void)group.broadcast(bytes, group.size()), Fault);
   EXPECT_THROW((void)group.broadcast(bytes, -1), Fault);
   EXPECT_THROW((void)group.all_gather(bytes, room), Fault);
+  const std::vector<std::size_t> sizes(static_cast<std::size_t>(group.size()) + 1, 0);
+  EXPECT_THROW((void)group.all_gather({}, sizes, {}), Fault);
+  EXPECT_THROW((void)group.send(group.rank(), bytes), Fault);
+  EXPECT_THROW((void)group.receive(group.size(), bytes), Fault);
   expect_ok(group.barrier());
+}
+
+/// Numbers whose sum depends on the order in which they are added.
+template <class T>
+std::vector<T> terms_of(int rank, std::size_t count, std::uint64_t seed) {
+  const Random random(seed * 1000 + static_cast<std::uint64_t>(rank));
+  std::vector<T> terms(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double size = std::pow(10.0, 12.0 * random.unit(2 * i) - 6);
+    terms[i] = static_cast<T>((random.unit(2 * i + 1) - 0.5) * size);
+  }
+  return terms;
+}
+
+/// As one rank alone would add them, in the order of ranks.
+template <class T>
+std::vector<T> summed(int ranks, std::size_t count, std::uint64_t seed) {
+  std::vector<T> sum = terms_of<T>(0, count, seed);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const auto terms = terms_of<T>(rank, count, seed);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += terms[i];
+  }
+  return sum;
+}
+
+template <class T>
+bool same_bits(std::span<const T> a, std::span<const T> b) {
+  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
+}
+
+inline void sums_in_the_order_of_ranks(Group& group) {
+  const auto self = static_cast<std::size_t>(group.rank());
+  for (const std::size_t count : {0u, 1u, 5u, 2880u, 16384u, 16385u, 50001u}) {
+    auto numbers = terms_of<float>(group.rank(), count, count);
+    expect_ok(group.all_sum(numbers));
+    const auto expected = summed<float>(group.size(), count, count);
+    EXPECT_TRUE(same_bits<float>(numbers, expected)) << count << " floats";
+    auto wide = terms_of<double>(group.rank(), count, count);
+    expect_ok(group.all_sum(wide));
+    EXPECT_TRUE(same_bits<double>(wide, summed<double>(group.size(), count, count)))
+        << count << " doubles";
+
+    // The last rank gets the most, the first nothing.
+    std::vector<std::size_t> counts;
+    const auto ranks = static_cast<std::size_t>(group.size());
+    for (std::size_t r = 0; r < ranks; ++r) {
+      counts.push_back(r + 1 < ranks ? count * r / ranks / ranks : 0);
+    }
+    counts.back() = count - std::reduce(counts.begin(), counts.end());
+    std::vector<float> own(counts[self]);
+    expect_ok(group.reduce_scatter(terms_of<float>(group.rank(), count, count), counts, own));
+    const std::size_t first = std::reduce(counts.begin(), counts.begin() + group.rank());
+    EXPECT_TRUE(same_bits<float>(own, std::span(expected).subspan(first, own.size())))
+        << count << " floats scattered";
+  }
+}
+
+/// What rank `from` sends rank `to` in a round: its size and its bytes.
+inline std::vector<std::byte> part_of(int from, int to, int round) {
+  Random random(static_cast<std::uint64_t>(from * 10007 + to * 101 + round));
+  const std::uint64_t most = round % 3 == 0 ? 70000 : 40;
+  std::vector<std::byte> part(random.next() % most);
+  for (std::byte& byte : part) byte = static_cast<std::byte>(random.next());
+  return part;
+}
+
+inline void exchanges_parts_of_any_size(Group& group) {
+  for (int round = 0; round < 12; ++round) {
+    std::vector<std::byte> sent, expected;
+    std::vector<std::size_t> sent_sizes, received_sizes;
+    for (int other = 0; other < group.size(); ++other) {
+      const auto to = part_of(group.rank(), other, round);
+      sent.insert(sent.end(), to.begin(), to.end());
+      sent_sizes.push_back(to.size());
+      const auto from = part_of(other, group.rank(), round);
+      expected.insert(expected.end(), from.begin(), from.end());
+      received_sizes.push_back(from.size());
+    }
+    std::vector<std::byte> received(expected.size());
+    expect_ok(group.all_to_all({.sent = sent,
+                                .sent_sizes = sent_sizes,
+                                .received = received,
+                                .received_sizes = received_sizes}));
+    EXPECT_TRUE(received == expected) << "round " << round << " on rank " << group.rank();
+
+    // What everyone sends rank 0 in this round, gathered.
+    std::vector<std::byte> all;
+    std::vector<std::size_t> sizes;
+    for (int other = 0; other < group.size(); ++other) {
+      const auto part = part_of(other, 0, round);
+      all.insert(all.end(), part.begin(), part.end());
+      sizes.push_back(part.size());
+    }
+    std::vector<std::byte> gathered(all.size());
+    expect_ok(group.all_gather(part_of(group.rank(), 0, round), sizes, gathered));
+    EXPECT_TRUE(gathered == all) << "round " << round << " on rank " << group.rank();
+  }
+}
+
+/// Round and round, several messages under way; sizes on both sides of what MPI sends at once.
+inline void passes_messages_round(Group& group) {
+  if (group.size() == 1) return;
+  const int next = (group.rank() + 1) % group.size();
+  const int before = (group.rank() + group.size() - 1) % group.size();
+  for (const std::size_t count : {0u, 1u, 1000u, 300001u}) {
+    for (int message = 0; message < 3; ++message) {
+      const std::vector<std::int32_t> own(count, group.rank() + message);
+      expect_ok(group.send(next, std::as_bytes(std::span(own))));
+    }
+    for (int message = 0; message < 3; ++message) {
+      std::vector<std::int32_t> received(count, -1);
+      expect_ok(group.receive(before, std::as_writable_bytes(std::span(received))));
+      EXPECT_EQ(received, std::vector<std::int32_t>(count, before + message));
+    }
+  }
+}
+
+/// Messages of a length that their receiver does not know, among others.
+inline void receives_any_length(Group& group) {
+  for (int from = 1; from < group.size(); ++from) {
+    if (group.rank() == from) expect_ok(group.send(0, part_of(from, 0, 3)));
+    if (group.rank() == 0) {
+      const auto received = group.receive_any(from);
+      ASSERT_TRUE(received) << received.error().message;
+      EXPECT_TRUE(*received == part_of(from, 0, 3));
+    }
+  }
+}
+
+/// Each rank's number goes into its place at every other; flags count what has arrived.
+inline void puts_reach_their_windows(Group& group) {
+  const auto place = static_cast<std::size_t>(group.rank()) * sizeof(std::int64_t);
+  auto window = group.open_window(static_cast<std::size_t>(group.size()) * sizeof(std::int64_t), 2);
+  ASSERT_TRUE(window) << window.error().message;
+  for (std::int64_t turn = 1; turn <= 5; ++turn) {
+    const std::int64_t own = 100 * turn + group.rank();
+    const int flag = static_cast<int>(turn % 2);
+    for (int to = 0; to < group.size(); ++to) {
+      expect_ok((*window)->put(to, place, std::as_bytes(std::span(&own, 1)), flag));
+    }
+    // Both flags take turns.
+    const std::int64_t raised = (turn + flag) / 2 * group.size();
+    expect_ok((*window)->wait(flag, static_cast<std::uint64_t>(raised)));
+    for (int from = 0; from < group.size(); ++from) {
+      std::int64_t value = 0;
+      std::memcpy(&value, (*window)->bytes().data() + static_cast<std::size_t>(from) * 8, 8);
+      EXPECT_EQ(value, 100 * turn + from);
+    }
+    expect_ok(group.barrier());
+  }
+  EXPECT_THROW((void)(*window)->put(0, place + 1000000, {}, 0), Fault);
+  EXPECT_THROW((void)(*window)->put(0, 0, {}, 2), Fault);
+}
+
+/// Groups of chance, used in turn with the whole, and groups of those.
+inline void splits_by_colour(Group& group) {
+  for (int round = 0; round < 4; ++round) {
+    const auto colour_of = [&](int rank) {
+      Random random(static_cast<std::uint64_t>(round * 100 + rank));
+      return static_cast<int>(random.next() % 3) - 1;
+    };
+    std::vector<int> members;
+    for (int rank = 0; rank < group.size(); ++rank) {
+      if (colour_of(rank) == colour_of(group.rank())) members.push_back(rank);
+    }
+    const auto part = group.split(colour_of(group.rank()));
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ((*part)->size(), static_cast<int>(members.size()));
+    EXPECT_EQ(members[static_cast<std::size_t>((*part)->rank())], group.rank());
+    EXPECT_EQ(gathered(**part, std::vector<int>{group.rank()}), members);
+    const auto alone = (*part)->split((*part)->rank());
+    ASSERT_TRUE(alone);
+    EXPECT_EQ((*alone)->size(), 1);
+    sums_in_the_order_of_ranks(**part);
+    std::vector<float> ones(7, 1);
+    expect_ok(group.all_sum(ones));
+    EXPECT_EQ(ones, std::vector<float>(7, static_cast<float>(group.size())));
+    const auto again = (*part)->split(0);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(gathered(**again, std::vector<int>{group.rank()}), members);
+  }
+}
+
+/// Calls of chance in one order on all ranks.
+inline void keeps_many_calls_apart(Group& group) {
+  Random random(7);
+  for (int call = 0; call < 300; ++call) {
+    const auto count = static_cast<std::size_t>(random.next() % (call % 50 == 0 ? 40000 : 60));
+    const int root = static_cast<int>(random.next() % static_cast<std::uint64_t>(group.size()));
+    switch (random.next() % 4) {
+      case 0: {
+        std::vector<int> own(count, group.rank() == root ? call : -1);
+        expect_ok(group.broadcast(std::as_writable_bytes(std::span(own)), root));
+        EXPECT_EQ(own, std::vector<int>(count, call));
+        break;
+      }
+      case 1: {
+        std::vector<float> own(count, 1);
+        expect_ok(group.all_sum(own));
+        EXPECT_EQ(own, std::vector<float>(count, static_cast<float>(group.size())));
+        break;
+      }
+      case 2: {
+        const auto all = gathered(group, std::vector<int>(count, group.rank()));
+        EXPECT_TRUE(std::ranges::is_sorted(all));
+        break;
+      }
+      default:
+        expect_ok(group.barrier());
+    }
+  }
 }
 
 inline void conforms(Group& group) {
@@ -110,6 +327,13 @@ inline void conforms(Group& group) {
   gathers_in_the_order_of_ranks(group);
   barriers_hold_everyone_back(group);
   helpers_agree(group);
+  sums_in_the_order_of_ranks(group);
+  exchanges_parts_of_any_size(group);
+  passes_messages_round(group);
+  receives_any_length(group);
+  puts_reach_their_windows(group);
+  splits_by_colour(group);
+  keeps_many_calls_apart(group);
   refuses_wrong_use(group);
 }
 

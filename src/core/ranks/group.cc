@@ -3,34 +3,39 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "core/check.h"
+#include "core/ranks/message_group.h"
 
 namespace gauntlet::ranks {
 namespace {
 
-class Alone final : public Group {
+class NoChannel final : public Channel {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string transport() const override { return "alone"; }
-  Expected<void> barrier() override { return {}; }
-  Expected<void> broadcast(std::span<std::byte>, int root) override {
-    check(root == 0, "the root of a broadcast is a rank of the group");
-    return {};
+  void send(int, int, std::span<const std::byte>, std::span<const std::byte>) override {
+    fail("a rank alone has nobody to send to");
   }
-  Expected<void> all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
-    check(all.size() == own.size(), "all_gather needs room for every rank's bytes");
-    if (!own.empty()) std::memcpy(all.data(), own.data(), own.size());
-    return {};
-  }
+  Arrival poll(int, int) override { fail("a rank alone has nobody to hear from"); }
+  bool flushed() override { return true; }
+  void pause(Seconds, Seconds left) override { std::this_thread::sleep_for(left); }
+  void break_off(const std::string& reason) override { broken_ = reason; }
+  std::optional<std::string> broken() override { return broken_; }
+
+ private:
+  std::optional<std::string> broken_;
 };
 
 }  // namespace
 
-std::unique_ptr<Group> alone() { return std::make_unique<Alone>(); }
+std::unique_ptr<Group> alone() {
+  return make_message_group(std::make_unique<NoChannel>(), {}, GroupEnd::silent);
+}
 
 Expected<double> all_max(Group& group, double own) {
   std::vector<double> all(static_cast<std::size_t>(group.size()));

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <climits>
-#include <cstring>
+#include <list>
+#include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "core/os/dynamic_library.h"
-#include "core/os/threads.h"
+#include "core/ranks/message_group.h"
 #include "core/ranks/start.h"
 
 namespace gauntlet::ranks {
@@ -32,9 +33,10 @@ struct Functions {
   int (*comm_size)(Handle, int*) = nullptr;
   int (*comm_set_errhandler)(Handle, Handle) = nullptr;
   int (*error_string)(int, char*, int*) = nullptr;
-  int (*ibarrier)(Handle, Handle*) = nullptr;
-  int (*ibcast)(void*, int, Handle, int, Handle, Handle*) = nullptr;
-  int (*iallgather)(const void*, int, Handle, void*, int, Handle, Handle, Handle*) = nullptr;
+  int (*isend)(const void*, int, Handle, int, int, Handle, Handle*) = nullptr;
+  int (*irecv)(void*, int, Handle, int, int, Handle, Handle*) = nullptr;
+  int (*iprobe)(int, int, Handle, int*, void*) = nullptr;
+  int (*get_count)(const void*, Handle, int*) = nullptr;
   int (*test)(Handle*, int*, void*) = nullptr;
   Handle world = nullptr;
   Handle byte = nullptr;
@@ -78,9 +80,10 @@ Expected<Functions> functions_of(const DynamicLibrary& library) {
                         find(library, "MPI_Comm_size", f.comm_size, missing) &&
                         find(library, "MPI_Comm_set_errhandler", f.comm_set_errhandler, missing) &&
                         find(library, "MPI_Error_string", f.error_string, missing) &&
-                        find(library, "MPI_Ibarrier", f.ibarrier, missing) &&
-                        find(library, "MPI_Ibcast", f.ibcast, missing) &&
-                        find(library, "MPI_Iallgather", f.iallgather, missing) &&
+                        find(library, "MPI_Isend", f.isend, missing) &&
+                        find(library, "MPI_Irecv", f.irecv, missing) &&
+                        find(library, "MPI_Iprobe", f.iprobe, missing) &&
+                        find(library, "MPI_Get_count", f.get_count, missing) &&
                         find(library, "MPI_Test", f.test, missing) &&
                         find(library, "ompi_mpi_comm_world", f.world, missing) &&
                         find(library, "ompi_mpi_byte", f.byte, missing) &&
@@ -89,119 +92,127 @@ Expected<Functions> functions_of(const DynamicLibrary& library) {
   return f;
 }
 
-class MpiGroup final : public Group {
- public:
-  MpiGroup(const Functions& mpi, int rank, int size, const GroupOptions& options)
-      : mpi_(mpi),
-        rank_(rank),
-        size_(size),
-        timeout_s_(options.timeout_s),
-        thread_(std::this_thread::get_id()) {}
+/// Room for MPI_Status, of which OpenMPI 4 and 5 use 24 bytes.
+struct alignas(8) Status {
+  std::byte bytes[128];
+};
 
-  /// MPI_Finalize waits for all ranks without a limit, so it is called only when all have come. A
-  /// rank that leaves without it is taken for lost by mpirun, which is what it is.
-  ~MpiGroup() override {
-    try {
-      if (barrier()) mpi_.finalize();
-    } catch (const std::exception&) {
-      // No memory, or another thread destroys the group: the job ends as with a lost rank.
-    }
+class MpiChannel final : public Channel {
+ public:
+  MpiChannel(const Functions& mpi, int rank, int size)
+      : mpi_(mpi), rank_(rank), size_(size), thread_(std::this_thread::get_id()) {}
+
+  /// MPI still holds the address of what has not been sent, and has no way to let go of it.
+  ~MpiChannel() override {
+    if (!sends_.empty()) static_cast<void>(new std::list<Send>(std::move(sends_)));
+    if (!receives_.empty()) static_cast<void>(new decltype(receives_)(std::move(receives_)));
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string transport() const override { return "mpi"; }
 
-  Expected<void> barrier() override {
-    return complete("a barrier",
-                    [&](Handle* request) { return mpi_.ibarrier(mpi_.world, request); });
+  void send(int to, int lane, std::span<const std::byte> head,
+            std::span<const std::byte> body) override {
+    check_thread();
+    check(head.size() + body.size() <= INT_MAX, "MPI counts the bytes of a message in an int");
+    Send& send = sends_.emplace_back();
+    send.message.reserve(head.size() + body.size());
+    send.message.insert(send.message.end(), head.begin(), head.end());
+    send.message.insert(send.message.end(), body.begin(), body.end());
+    keep(mpi_.isend(send.message.data(), static_cast<int>(send.message.size()), mpi_.byte, to, lane,
+                    mpi_.world, &send.request));
+    flushed();
   }
 
-  Expected<void> broadcast(std::span<std::byte> bytes, int root) override {
-    check(root >= 0 && root < size_, "the root of a broadcast is a rank of the group");
-    check(bytes.size() <= INT_MAX, "MPI counts the bytes of a broadcast in an int");
-    buffer_.assign(bytes.begin(), bytes.end());
-    const auto done =
-        complete(fmt::format("a broadcast of {} bytes from rank {}", bytes.size(), root),
-                 [&](Handle* request) {
-                   return mpi_.ibcast(buffer_.data(), static_cast<int>(buffer_.size()), mpi_.byte,
-                                      root, mpi_.world, request);
-                 });
-    if (done && !bytes.empty()) std::memcpy(bytes.data(), buffer_.data(), bytes.size());
-    return done;
+  Arrival poll(int from, int lane) override {
+    check_thread();
+    if (broken_) return {.state = Arrival::State::broken, .message = {}, .why = *broken_};
+    auto pending = receives_.find({from, lane});
+    if (pending == receives_.end()) {
+      int there = 0;
+      Status status;
+      if (!keep(mpi_.iprobe(from, lane, mpi_.world, &there, &status)) || !there) return {};
+      int count = 0;
+      if (!keep(mpi_.get_count(&status, mpi_.byte, &count))) return {};
+      pending = receives_.try_emplace({from, lane}).first;
+      pending->second.message.resize(static_cast<std::size_t>(count));
+      if (!keep(mpi_.irecv(pending->second.message.data(), count, mpi_.byte, from, lane, mpi_.world,
+                           &pending->second.request))) {
+        return {};
+      }
+    }
+    int done = 0;
+    if (!keep(mpi_.test(&pending->second.request, &done, nullptr)) || !done) return {};
+    Arrival arrival{
+        .state = Arrival::State::message, .message = std::move(pending->second.message), .why = {}};
+    receives_.erase(pending);
+    return arrival;
   }
 
-  Expected<void> all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
-    check(all.size() == own.size() * static_cast<std::size_t>(size_),
-          "all_gather needs room for every rank's bytes");
-    check(all.size() <= INT_MAX, "MPI counts the bytes of an all-gather in an int");
-    buffer_.resize(own.size() + all.size());
-    std::copy(own.begin(), own.end(), buffer_.begin());
-    std::byte* gathered = buffer_.data() + own.size();
-    const int count = static_cast<int>(own.size());
-    const auto done =
-        complete(fmt::format("an all-gather of {} bytes each", own.size()), [&](Handle* request) {
-          return mpi_.iallgather(buffer_.data(), count, mpi_.byte, gathered, count, mpi_.byte,
-                                 mpi_.world, request);
-        });
-    if (done && !all.empty()) std::memcpy(all.data(), gathered, all.size());
-    return done;
+  bool flushed() override {
+    check_thread();
+    std::erase_if(sends_, [&](Send& send) {
+      int done = 0;
+      return keep(mpi_.test(&send.request, &done, nullptr)) && done;
+    });
+    return sends_.empty();
   }
 
- private:
-  using Clock = std::chrono::steady_clock;
-
-  template <class Start>
-  Expected<void> complete(const std::string& call, const Start& start) {
-    check(std::this_thread::get_id() == thread_,
-          "a group of MPI is used by the thread that joined (MPI_THREAD_FUNNELED)");
-    if (!broken_.empty()) return Error{broken_};
-    Handle request = nullptr;
-    if (const int code = start(&request); code != kSuccess) return break_off(call, words(code));
-    const auto begin = Clock::now();
+  void pause(Seconds waited, Seconds left) override {
+    flushed();
     // A job with more ranks than CPUs gives the others its turn at once.
-    const auto spin = std::chrono::microseconds(
-        size_ <= static_cast<int>(std::thread::hardware_concurrency()) ? 500 : 0);
-    for (int done = 0;;) {
-      if (const int code = mpi_.test(&request, &done, nullptr); code != kSuccess) {
-        return break_off(call, words(code));
-      }
-      if (done) return {};
-      const auto waited = Clock::now() - begin;
-      if (std::chrono::duration<double>(waited).count() > timeout_s_) {
-        return break_off(
-            call, fmt::format("not all came within {:g} s: a rank is lost or hangs", timeout_s_));
-      }
-      if (waited > std::chrono::milliseconds(20)) {
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-      } else if (waited > spin) {
-        std::this_thread::yield();
-      }
+    const Seconds spin(size_ <= static_cast<int>(std::thread::hardware_concurrency()) ? 500e-6 : 0);
+    if (waited > Seconds(0.02)) {
+      std::this_thread::sleep_for(std::min(left, Seconds(200e-6)));
+    } else if (waited > spin) {
+      std::this_thread::yield();
     }
   }
 
-  Error break_off(const std::string& call, const std::string& why) {
-    broken_ = fmt::format("{} of {} ranks failed on rank {}: {}", call, size_, rank_, why);
-    // MPI still holds its address, and has no way to let go of a collective that was started.
-    static_cast<void>(new std::vector<std::byte>(std::move(buffer_)));
-    return {broken_};
+  void break_off(const std::string& reason) override {
+    if (!broken_) broken_ = reason;
+  }
+  std::optional<std::string> broken() override {
+    check_thread();
+    return broken_;
   }
 
-  std::string words(int code) const {
+  /// MPI_Finalize waits for all ranks without a limit. A rank that leaves without it is taken for
+  /// lost by mpirun, which is what it is.
+  void all_have_come() override {
+    if (sends_.empty() && !broken_) mpi_.finalize();
+  }
+
+ private:
+  struct Send {
+    std::vector<std::byte> message;
+    Handle request = nullptr;
+  };
+
+  void check_thread() const {
+    check(std::this_thread::get_id() == thread_,
+          "a group of MPI is used by the thread that joined (MPI_THREAD_FUNNELED)");
+  }
+
+  /// An error of MPI's ends the group.
+  bool keep(int code) {
+    if (code == kSuccess) return true;
     char text[kMaxErrorText] = {};
     int length = 0;
-    if (mpi_.error_string(code, text, &length) != kSuccess)
-      return fmt::format("MPI error {}", code);
-    return text;
+    const bool known = mpi_.error_string(code, text, &length) == kSuccess;
+    break_off(fmt::format("MPI failed on rank {}: {}", rank_,
+                          known ? std::string(text) : fmt::format("error {}", code)));
+    return false;
   }
 
   Functions mpi_;
   int rank_;
   int size_;
-  double timeout_s_;
   std::thread::id thread_;
-  std::vector<std::byte> buffer_;
-  std::string broken_;
+  std::list<Send> sends_;                         // MPI knows the addresses
+  std::map<std::pair<int, int>, Send> receives_;  // under way, by sender and lane
+  std::optional<std::string> broken_;
 };
 
 }  // namespace
@@ -243,7 +254,8 @@ Expected<std::unique_ptr<Group>> join_mpi(const GroupOptions& options) {
                     "--mpi=pmix, or mpirun inside of an allocation",
                     name_of(start.by), start.size, size)};
   }
-  return std::unique_ptr<Group>(std::make_unique<MpiGroup>(*functions, rank, size, options));
+  return make_message_group(std::make_unique<MpiChannel>(*functions, rank, size), options,
+                            GroupEnd::together);
 }
 
 }  // namespace gauntlet::ranks

@@ -4,13 +4,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <array>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstring>
+#include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -18,221 +17,159 @@
 
 #include "core/check.h"
 #include "core/os/threads.h"
+#include "core/ranks/message_group.h"
 
 namespace gauntlet::ranks {
 namespace {
 
-struct Call {
-  enum class Kind { none, barrier, broadcast, all_gather } kind = Kind::none;
-  std::size_t bytes = 0;  // of each rank
-  int root = 0;
-  bool operator==(const Call&) const = default;
-};
-
-std::string text_of(const Call& call) {
-  switch (call.kind) {
-    case Call::Kind::none:
-      return "nothing";
-    case Call::Kind::barrier:
-      return "a barrier";
-    case Call::Kind::broadcast:
-      return fmt::format("a broadcast of {} bytes from rank {}", call.bytes, call.root);
-    case Call::Kind::all_gather:
-      return fmt::format("an all-gather of {} bytes each", call.bytes);
-  }
-  fail("no such call");
-}
-
-/// What each rank brought to one call. The bytes are copies: a rank that gives up returns, and its
-/// own buffers may be gone while others still read.
-struct Round {
-  std::vector<Call> calls;
-  std::vector<std::vector<std::byte>> bytes;
-};
-
-/// Where threads meet. One meeting per call is enough, because two rounds take turns: a rank fills
-/// a round for the call after next only once all have come to the next call, hence have read it.
-class Meeting {
+/// Where the ranks leave messages for each other.
+class Hub {
  public:
-  Meeting(int size, double timeout_s)
-      : size_(size),
-        timeout_(timeout_s),
-        spins_(size <= static_cast<int>(allowed_cpus().size()) ? kSpins : 0),
-        calls_made_(static_cast<std::size_t>(size), 0),
-        departed_(static_cast<std::size_t>(size)) {
-    for (Round& round : rounds_) {
-      round.calls.resize(static_cast<std::size_t>(size));
-      round.bytes.resize(static_cast<std::size_t>(size));
+  explicit Hub(int size)
+      : spins_(size <= static_cast<int>(allowed_cpus().size()) ? kSpins : 0),
+        inboxes_(static_cast<std::size_t>(size)),
+        departed_(static_cast<std::size_t>(size)) {}
+
+  int size() const { return static_cast<int>(inboxes_.size()); }
+
+  void send(int from, int to, int lane, std::vector<std::byte> message) {
+    Inbox& inbox = inboxes_[static_cast<std::size_t>(to)];
+    {
+      const std::lock_guard lock(inbox.mutex);
+      inbox.messages[{from, lane}].push_back(std::move(message));
     }
+    inbox.call();
   }
 
-  int size() const { return size_; }
-
-  /// Returns the round once every rank has made this call.
-  Expected<const Round*> meet(int rank, const Call& call, std::span<const std::byte> bytes) {
-    if (broken_.load(std::memory_order_acquire)) return error();
-    const auto self = static_cast<std::size_t>(rank);
-    // Only this rank writes its count, so that it may read it without the lock.
-    const std::uint64_t number = calls_made_[self];
-    Round& round = rounds_[number % rounds_.size()];
-    round.calls[self] = call;
-    round.bytes[self].assign(bytes.begin(), bytes.end());
+  Arrival poll(int self, int from, int lane) {
+    if (broken_.load(std::memory_order_acquire)) {
+      return {.state = Arrival::State::broken, .message = {}, .why = *broken()};
+    }
+    // Whether it has ended is read first: what it sent before is there by then.
+    const std::optional<std::string> ended = departed(from);
+    Inbox& inbox = inboxes_[static_cast<std::size_t>(self)];
     {
-      const std::lock_guard lock(mutex_);
-      if (broken_) return error_locked();
-      ++calls_made_[self];
-      if (const auto gone = first_departed()) return break_off(left_text(*gone, call));
-      if (++arrived_ == size_) {
-        if (std::string wrong = mismatch(round); !wrong.empty()) return break_off(std::move(wrong));
-        arrived_ = 0;
-        completed_.store(number + 1, std::memory_order_release);
-        changed_.notify_all();
-        return &round;
+      const std::lock_guard lock(inbox.mutex);
+      const auto found = inbox.messages.find({from, lane});
+      if (found != inbox.messages.end() && !found->second.empty()) {
+        Arrival arrival{.state = Arrival::State::message,
+                        .message = std::move(found->second.front()),
+                        .why = {}};
+        found->second.pop_front();
+        return arrival;
       }
     }
+    if (ended) return {.state = Arrival::State::lost, .message = {}, .why = *ended};
+    return {};
+  }
+
+  /// Until something has happened that this rank has not looked at yet.
+  void pause(int self, Channel::Seconds left) {
+    Inbox& inbox = inboxes_[static_cast<std::size_t>(self)];
     for (int spin = 0; spin < spins_; ++spin) {
-      if (completed_.load(std::memory_order_acquire) > number) return &round;
+      if (inbox.events.load(std::memory_order_acquire) != inbox.seen) break;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, timeout_, [&] { return completed_ > number || broken_; });
-    if (completed_ > number) return &round;
-    if (broken_) return error_locked();
-    return break_off(fmt::format("{} did not come to {} of {} ranks within {:g} s",
-                                 missing_text(number), text_of(call), size_, timeout_.count()));
+    std::unique_lock lock(inbox.mutex);
+    inbox.changed.wait_for(lock, left, [&] { return inbox.events != inbox.seen; });
+    inbox.seen = inbox.events;
   }
 
-  /// A rank has ended; `why` is empty where it did so by returning.
-  void leave(int rank, std::optional<Error> why) {
+  void break_off(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (reason_.empty()) reason_ = reason;
+      broken_.store(true, std::memory_order_release);
+    }
+    call_all();
+  }
+
+  std::optional<std::string> broken() {
+    if (!broken_.load(std::memory_order_acquire)) return std::nullopt;
     const std::lock_guard lock(mutex_);
-    const auto self = static_cast<std::size_t>(rank);
-    departed_[self] = why ? why->message : "";
-    if (why && !first_failure_) first_failure_ = fmt::format("rank {}: {}", rank, why->message);
-    // Those who wait now wait for a call that this rank has not made.
-    if (arrived_ > 0 && !broken_) break_off(left_text(rank, waiting_for()));
+    return reason_;
+  }
+
+  /// A rank has ended; no error where it did so by returning.
+  void leave(int rank, std::optional<Error> why) {
+    {
+      const std::lock_guard lock(mutex_);
+      departed_[static_cast<std::size_t>(rank)] = why ? why->message : "";
+      if (why && !first_failure_) first_failure_ = fmt::format("rank {}: {}", rank, why->message);
+    }
+    call_all();
   }
 
   /// After all have left: the first failure, or that the ranks missed each other.
   Expected<void> outcome() {
     const std::lock_guard lock(mutex_);
     if (first_failure_) return Error{*first_failure_};
-    if (broken_) return error_locked();
+    if (broken_) return Error{reason_};
     return {};
   }
 
  private:
   static constexpr int kSpins = 2000;
 
-  Error error() {
+  struct Inbox {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> messages;  // by sender, lane
+    std::atomic<std::uint64_t> events = 0;
+    std::uint64_t seen = 0;  // its owner's
+
+    void call() {
+      {
+        const std::lock_guard lock(mutex);
+        events.fetch_add(1, std::memory_order_release);
+      }
+      changed.notify_all();
+    }
+  };
+
+  void call_all() {
+    for (Inbox& inbox : inboxes_) inbox.call();
+  }
+
+  std::optional<std::string> departed(int rank) {
     const std::lock_guard lock(mutex_);
-    return error_locked();
-  }
-  Error error_locked() const { return {reason_}; }
-
-  Error break_off(std::string reason) {
-    reason_ = std::move(reason);
-    broken_.store(true, std::memory_order_release);
-    changed_.notify_all();
-    return {reason_};
+    return departed_[static_cast<std::size_t>(rank)];
   }
 
-  std::optional<int> first_departed() const {
-    for (int rank = 0; rank < size_; ++rank) {
-      if (departed_[static_cast<std::size_t>(rank)]) return rank;
-    }
-    return std::nullopt;
-  }
-
-  std::string left_text(int rank, const Call& call) const {
-    const std::string& why = *departed_[static_cast<std::size_t>(rank)];
-    return fmt::format("rank {} ended before {} of {} ranks{}{}", rank, text_of(call), size_,
-                       why.empty() ? "" : ": ", why);
-  }
-
-  Call waiting_for() const {
-    const std::uint64_t number = completed_.load(std::memory_order_relaxed);
-    for (std::size_t rank = 0; rank < calls_made_.size(); ++rank) {
-      if (calls_made_[rank] > number) return rounds_[number % rounds_.size()].calls[rank];
-    }
-    fail("someone waits");
-  }
-
-  std::string missing_text(std::uint64_t number) const {
-    std::vector<int> missing;
-    for (int rank = 0; rank < size_; ++rank) {
-      if (calls_made_[static_cast<std::size_t>(rank)] <= number) missing.push_back(rank);
-    }
-    return fmt::format("{} {}", missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "));
-  }
-
-  std::string mismatch(const Round& round) const {
-    for (int rank = 1; rank < size_; ++rank) {
-      const Call& call = round.calls[static_cast<std::size_t>(rank)];
-      if (call == round.calls[0]) continue;
-      return fmt::format("rank {} called {} where rank 0 called {}", rank, text_of(call),
-                         text_of(round.calls[0]));
-    }
-    return "";
-  }
-
-  const int size_;
-  const std::chrono::duration<double> timeout_;
   const int spins_;
+  std::deque<Inbox> inboxes_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::array<Round, 2> rounds_;
-  std::vector<std::uint64_t> calls_made_;
-  int arrived_ = 0;
-  std::atomic<std::uint64_t> completed_ = 0;
   std::atomic<bool> broken_ = false;
   std::string reason_;
   std::vector<std::optional<std::string>> departed_;  // why, by rank; empty: it returned
   std::optional<std::string> first_failure_;
 };
 
-class ThreadGroup final : public Group {
+class ThreadChannel final : public Channel {
  public:
-  ThreadGroup(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  ThreadChannel(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
 
   int rank() const override { return rank_; }
-  int size() const override { return meeting_.size(); }
+  int size() const override { return hub_.size(); }
   std::string transport() const override { return "threads"; }
-
-  Expected<void> barrier() override {
-    const auto met = meeting_.meet(rank_, {.kind = Call::Kind::barrier}, {});
-    if (!met) return met.error();
-    return {};
+  void send(int to, int lane, std::span<const std::byte> head,
+            std::span<const std::byte> body) override {
+    std::vector<std::byte> message;
+    message.reserve(head.size() + body.size());
+    message.insert(message.end(), head.begin(), head.end());
+    message.insert(message.end(), body.begin(), body.end());
+    hub_.send(rank_, to, lane, std::move(message));
   }
-
-  Expected<void> broadcast(std::span<std::byte> bytes, int root) override {
-    check(root >= 0 && root < size(), "the root of a broadcast is a rank of the group");
-    const std::span<const std::byte> own = rank_ == root ? bytes : std::span<std::byte>();
-    const auto met = meeting_.meet(
-        rank_, {.kind = Call::Kind::broadcast, .bytes = bytes.size(), .root = root}, own);
-    if (!met) return met.error();
-    const std::vector<std::byte>& sent = (*met)->bytes[static_cast<std::size_t>(root)];
-    if (rank_ != root && !sent.empty()) std::memcpy(bytes.data(), sent.data(), sent.size());
-    return {};
-  }
-
-  Expected<void> all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
-    check(all.size() == own.size() * static_cast<std::size_t>(size()),
-          "all_gather needs room for every rank's bytes");
-    const auto met =
-        meeting_.meet(rank_, {.kind = Call::Kind::all_gather, .bytes = own.size()}, own);
-    if (!met) return met.error();
-    std::byte* to = all.data();
-    for (const std::vector<std::byte>& bytes : (*met)->bytes) {
-      if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-      to += bytes.size();
-    }
-    return {};
-  }
+  Arrival poll(int from, int lane) override { return hub_.poll(rank_, from, lane); }
+  bool flushed() override { return true; }
+  void pause(Seconds, Seconds left) override { hub_.pause(rank_, left); }
+  void break_off(const std::string& reason) override { hub_.break_off(reason); }
+  std::optional<std::string> broken() override { return hub_.broken(); }
 
  private:
-  Meeting& meeting_;
+  Hub& hub_;
   int rank_;
 };
 
@@ -261,18 +198,19 @@ void use_all_cpus() {
 Expected<void> run_threads(int ranks, const std::function<Expected<void>(Group&)>& body,
                            const GroupOptions& options) {
   check(ranks >= 1, "a group has at least one rank");
-  Meeting meeting(ranks, options.timeout_s);
+  Hub hub(ranks);
   {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&meeting, &body, rank] {
+      threads.emplace_back([&, rank] {
         use_all_cpus();
-        ThreadGroup group(meeting, rank);
-        meeting.leave(rank, failure_of(body, group));
+        const auto group = make_message_group(std::make_unique<ThreadChannel>(hub, rank), options,
+                                              GroupEnd::silent);
+        hub.leave(rank, failure_of(body, *group));
       });
     }
   }
-  return meeting.outcome();
+  return hub.outcome();
 }
 
 }  // namespace gauntlet::ranks

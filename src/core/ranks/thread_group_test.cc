@@ -120,6 +120,70 @@ TEST(ThreadGroup, tells_calls_that_do_not_match) {
                                         "rank 0 called a barrier"));
 }
 
+TEST(ThreadGroup, tells_parts_whose_sizes_do_not_match) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    const bool first = group.rank() == 0;
+    const std::vector<std::size_t> sent_sizes = {first ? 4u : 5u, first ? 5u : 4u};
+    const std::vector<std::size_t> received_sizes = {first ? 4u : 3u, first ? 5u : 4u};
+    const std::vector<std::byte> sent(9);
+    std::vector<std::byte> received(first ? 9 : 7);
+    return group.all_to_all({.sent = sent,
+                             .sent_sizes = sent_sizes,
+                             .received = received,
+                             .received_sizes = received_sizes});
+  });
+  EXPECT_THAT(error_of(done),
+              HasSubstr("rank 0 sent 5 bytes in an all-to-all where rank 1 expects 3"));
+}
+
+TEST(ThreadGroup, names_all_ranks_that_do_not_come) {
+  std::atomic<bool> over = false;
+  const auto done = run_threads(4,
+                                [&](Group& group) -> Expected<void> {
+                                  if (group.rank() == 0) {
+                                    const auto met = group.barrier();
+                                    over = true;
+                                    return met;
+                                  }
+                                  while (!over) {
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                  }
+                                  return {};
+                                },
+                                {.timeout_s = 0.1});
+  EXPECT_EQ(error_of(done),
+            "rank 0: ranks 1, 2, 3 did not come to a barrier of 4 ranks within 0.1 s");
+}
+
+TEST(ThreadGroup, names_ranks_of_a_part_by_their_number_in_the_job) {
+  const auto done = run_threads(4, [&](Group& group) -> Expected<void> {
+    auto half = group.split(group.rank() / 2);
+    if (!half) return half.error();
+    if (group.rank() == 3) return Error{"no more memory"};
+    if (group.rank() == 2) return (*half)->barrier();
+    return {};
+  });
+  EXPECT_EQ(error_of(done), "rank 3: no more memory");
+}
+
+TEST(ThreadGroup, gives_up_waiting_for_a_flag_that_nobody_raises) {
+  const auto done = run_threads(2,
+                                [&](Group& group) -> Expected<void> {
+                                  auto window = group.open_window(8, 1);
+                                  if (!window) return window.error();
+                                  if (group.rank() == 0) {
+                                    const auto raised = (*window)->wait(0, 1);
+                                    (void)group.barrier();
+                                    return raised;
+                                  }
+                                  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+                                  return {};
+                                },
+                                {.timeout_s = 0.1});
+  EXPECT_EQ(error_of(done),
+            "rank 0: flag 0 of rank 0 was raised 0 times instead of 1 within 0.1 s");
+}
+
 TEST(ThreadGroup, carries_on_while_no_rank_is_missing) {
   // Ranks that come late, but within the limit, and leave at different times after the last call.
   const auto done = run_threads(2,

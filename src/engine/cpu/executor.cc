@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/machine/machine.h"
+#include "core/os/threads.h"
 #include "engine/cpu/runner.h"
 #include "engine/steps/cpu_executor.h"
 #include "engine/steps/pooled_executor.h"
@@ -32,41 +33,57 @@ std::int64_t default_positions(const model::ModelConfig& shape, KvType kv,
                     shape.max_positions * std::max<std::int64_t>(1, max_sequences));
 }
 
-Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights& weights,
-                                                      const CpuExecutorConfig& config) {
+KvPoolConfig cpu_pool(const model::ModelConfig& whole, KvType kv, const CpuExecutorConfig& config) {
+  const std::int64_t tokens =
+      config.max_tokens > 0
+          ? config.max_tokens
+          : default_positions(whole, kv, config.max_sequences,
+                              read_machine(false).cpu.memory_bytes / kMemoryShareOfKv);
+  const auto pages = [](std::int64_t positions) {
+    return (positions + kernels::cpu::kPageTokens - 1) / kernels::cpu::kPageTokens;
+  };
+  const std::int64_t per_sequence = pages(whole.sliding_window) + 2;
+  return {.page_tokens = kernels::cpu::kPageTokens,
+          .window = whole.sliding_window,
+          .full_pages = pages(tokens) + config.max_sequences,
+          .sliding_pages = config.max_sequences * per_sequence + pages(config.max_batch_tokens)};
+}
+
+Expected<std::unique_ptr<Runner>> make_cpu_runner(const model::ModelWeights& weights,
+                                                  const CpuExecutorConfig& config,
+                                                  const KvPoolConfig& pool) {
   auto plan = resolve(config.options);
   if (!plan) return plan.error();
   if (const auto known = check_export_layers(config.export_layers, weights.config); !known) {
     return known.error();
   }
-  if (!is_worth_screening(weights.lm_head)) plan->head = HeadKind::full;
+  if (!is_worth_screening(weights.lm_head) || config.parts != nullptr) plan->head = HeadKind::full;
+  const std::vector<int> allowed = allowed_cpus();
+  for (std::size_t i = 0; config.first_cpu > 0 && i < plan->cpus.size(); ++i) {
+    plan->cpus[i] = allowed[(static_cast<std::size_t>(config.first_cpu) + i) % allowed.size()];
+  }
   auto threads = std::make_unique<ThreadPool>(plan->cpus);
   auto packed = cpu::pack_model(weights, *plan, *threads, config.progress);
   if (!packed) return packed.error();
   plan->screen_bytes = packed->screen.bytes();
-  const model::ModelConfig& shape = weights.config;
-  const std::int64_t tokens =
-      config.max_tokens > 0
-          ? config.max_tokens
-          : default_positions(shape, plan->kv, config.max_sequences,
-                              read_machine(false).cpu.memory_bytes / kMemoryShareOfKv);
-  const auto pages = [](std::int64_t positions) {
-    return (positions + kernels::cpu::kPageTokens - 1) / kernels::cpu::kPageTokens;
-  };
-  const std::int64_t per_sequence = pages(shape.sliding_window) + 2;
-  const KvPoolConfig pool{
-      .page_tokens = kernels::cpu::kPageTokens,
-      .window = shape.sliding_window,
-      .full_pages = pages(tokens) + config.max_sequences,
-      .sliding_pages = config.max_sequences * per_sequence + pages(config.max_batch_tokens)};
-  return std::unique_ptr<Executor>(std::make_unique<PooledExecutor>(
-      pool, cpu::make_runner({.plan = *plan,
-                              .pool = pool,
-                              .max_tokens = config.max_batch_tokens,
-                              .threads = std::move(threads),
-                              .model = std::move(*packed),
-                              .rank_sum = config.rank_sum,
-                              .export_layers = config.export_layers})));
+  return cpu::make_runner({.plan = *plan,
+                           .pool = pool,
+                           .max_tokens = config.max_batch_tokens,
+                           .threads = std::move(threads),
+                           .model = std::move(*packed),
+                           .rank_sum = config.rank_sum,
+                           .parts = config.parts,
+                           .export_layers = config.export_layers});
+}
+
+Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights& weights,
+                                                      const CpuExecutorConfig& config) {
+  const auto plan = resolve(config.options);
+  if (!plan) return plan.error();
+  const KvPoolConfig pool = cpu_pool(weights.config, plan->kv, config);
+  auto runner = make_cpu_runner(weights, config, pool);
+  if (!runner) return runner.error();
+  return std::unique_ptr<Executor>(std::make_unique<PooledExecutor>(pool, std::move(*runner)));
 }
 
 }  // namespace gauntlet::engine::inline steps

@@ -43,8 +43,12 @@ void Layers::share_product(Product product, int worker) const {
 void Layers::embed(int worker) {
   const Share share = share_of(step_.num_tokens(), 1, worker, machine_.workers);
   const std::int64_t half = machine_.rope.half();
+  const bool is_first = machine_.parts == nullptr || machine_.parts->is_first_stage();
+  if (!is_first) {
+    meet(worker, [&] { machine_.parts->receive_rows(buffers_.x.data(), step_.num_tokens()); });
+  }
   for (std::int64_t t = share.begin; t < share.end; ++t) {
-    machine_.model.embedding.read_row(step_.ids[t], x(t));
+    if (is_first) machine_.model.embedding.read_row(step_.ids[t], x(t));
     machine_.rope.angles(step_.positions[t], buffers_.cos.data() + t * half,
                          buffers_.sin.data() + t * half);
   }
@@ -55,7 +59,9 @@ void Layers::run(int worker) {
   embed(worker);
   barrier_.wait();
   for (std::int64_t layer = 0; layer < std::ssize(machine_.model.layers); ++layer) {
-    if (machine_.plan.fusion == Fusion::fused) {
+    if (machine_.parts != nullptr && machine_.parts->is_ordered()) {
+      ordered_layer(layer, worker);
+    } else if (machine_.plan.fusion == Fusion::fused) {
       fused_layer(layer, worker);
     } else {
       layer_op_by_op(layer, worker);
@@ -67,6 +73,17 @@ void Layers::run(int worker) {
       machine_.probe->finished(layer, {buffers_.x.data(), static_cast<std::size_t>(numbers)});
     }
     barrier_.wait();
+  }
+  if (machine_.parts == nullptr || machine_.parts->is_last_stage()) return;
+  meet(worker, [&] { machine_.parts->send_rows(buffers_.x.data(), step_.num_tokens()); });
+}
+
+void Layers::meet(int worker, const std::function<void()>& call) {
+  if (worker != 0 || failure_) return;
+  try {
+    call();
+  } catch (...) {
+    failure_ = std::current_exception();  // the others are at a barrier: they have to go on
   }
 }
 
@@ -96,17 +113,11 @@ void Layers::clear_partial(int worker) {
 void Layers::add_up(SumOf of, int worker) {
   if (machine_.rank_sum == nullptr) return;
   const std::int64_t hidden = machine_.model.config.hidden;
-  if (worker == 0 && !failure_) {
-    try {
-      machine_.rank_sum->add_up({.values = buffers_.partial.data(),
-                                 .rows = step_.num_tokens(),
-                                 .width = hidden,
-                                 .of = of},
-                                nullptr);
-    } catch (...) {
-      failure_ = std::current_exception();  // the others are at the barrier: they have to go on
-    }
-  }
+  meet(worker, [&] {
+    machine_.rank_sum->add_up(
+        {.values = buffers_.partial.data(), .rows = step_.num_tokens(), .width = hidden, .of = of},
+        nullptr);
+  });
   barrier_.wait();
   const Share share = share_of(step_.num_tokens() * hidden, kBlock, worker, machine_.workers);
   const float* terms = buffers_.partial.data();
@@ -189,7 +200,7 @@ void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t 
     positions[r] = step_.positions[token];
     last = std::max(last, positions[r]);
     sinks[r] = machine_.model.layers[layer].sinks[query_head];
-    targets[r] = buffers_.attended.row(token) + query_head * dim;
+    targets[r] = buffers_.attended.row(token) + machine_.attended_begin + query_head * dim;
   }
   const KvGroup group = machine_.kv.group_of(layer);
   kernels::cpu::AttentionTask task{.q = queries,
@@ -238,13 +249,44 @@ void Layers::route(std::int64_t first, std::int64_t count, const PackedLayer& la
   }
 }
 
+void Layers::gate_up_rows(const PackedLayer& layer, const Routing& routing, const Rows& normed,
+                          int worker) {
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    const PackedExpert& expert = layer.experts[e];
+    const std::int64_t first = routing.first_slot[e];
+    const std::int64_t count = routing.first_slot[e + 1] - first;
+    if (count == 0 || !expert.is_held()) continue;
+    share_product({.weights = expert.gate_up,
+                   .precision = precision_for(expert.gate_up),
+                   .group_end = expert.gate_up.num_groups(),
+                   .num_tokens = count,
+                   .x = normed.view(),
+                   .x_rows = routing.slot_token.data() + first,
+                   .bias = expert.gate_up_bias.data(),
+                   .out = buffers_.gate_up.row(first),
+                   .out_stride = buffers_.gate_up.stride()},
+                  worker);
+  }
+}
+
+void Layers::add_slots(const Routing& routing, std::int64_t expert, const Share& columns,
+                       float* out) {
+  for (std::int64_t s = routing.first_slot[expert]; s < routing.first_slot[expert + 1]; ++s) {
+    float* row = out + routing.slot_token[s] * machine_.model.config.hidden;
+    const float* term = buffers_.expert_out.row(s);
+    for (std::int64_t i = columns.begin; i < columns.end; ++i) {
+      row[i] += term[i] * routing.slot_weight[s];
+    }
+  }
+}
+
 void Layers::count_experts(std::int64_t index, const Routing& routing, int worker) {
   if (worker != 0) return;
   const PackedLayer& layer = machine_.model.layers[index];
   std::int64_t* tokens = buffers_.expert_tokens.data() + index * machine_.model.config.num_experts;
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     const std::int64_t count = routing.first_slot[e + 1] - routing.first_slot[e];
-    if (count == 0) continue;
+    if (count == 0 || !layer.experts[e].is_held()) continue;
     tokens[e] += count;
     expert_bytes_ += layer.experts[e].gate_up.bytes() + layer.experts[e].down.bytes();
     ++active_experts_;

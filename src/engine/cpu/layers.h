@@ -3,7 +3,9 @@
 // round alike, so both give the same bits.
 #pragma once
 #include <exception>
+#include <functional>
 
+#include "engine/cpu/split.h"
 #include "engine/cpu/step.h"
 
 namespace gauntlet::engine::cpu {
@@ -20,7 +22,11 @@ class Layers {
   void share_product(kernels::cpu::Product product, int worker) const;
   kernels::cpu::Precision precision_for(const kernels::cpu::PackedMatrix& matrix) const;
 
-  /// What the sum over ranks threw: the step is worth nothing; after run().
+  /// Worker 0 does this while the others wait or go on to a barrier. Once it has thrown, never
+  /// again.
+  void meet(int worker, const std::function<void()>& call);
+
+  /// What a meeting with other ranks threw: the step is worth nothing; after run().
   std::exception_ptr failure() const { return failure_; }
 
   /// Weight bytes of the experts that this step used, summed over layers; after run().
@@ -32,10 +38,14 @@ class Layers {
   void embed(int worker);
   void fused_layer(std::int64_t layer, int worker);
   void layer_op_by_op(std::int64_t layer, int worker);
+  /// Of a rank: outputs are divided and inputs gathered, so that every sum is one rank's own.
+  void ordered_layer(std::int64_t layer, int worker);
 
   /// From a layer's input to what its heads attend to, rounded for the next product. Ends with a
   /// barrier.
   void fused_attention(std::int64_t layer, const Rows& normed, int worker);
+  /// As far as what the heads attend to, as it is. Ends with a barrier.
+  void attend_together(std::int64_t layer, const Rows& normed, int worker);
   /// The same by one worker for some heads from end to end, so that nobody waits for another.
   void attend_with_own_heads(std::int64_t layer, const Rows& normed, int worker);
   bool have_own_heads() const;
@@ -68,6 +78,11 @@ class Layers {
   /// After a barrier: adds the sum over ranks to the residual. Ends with a barrier, and does
   /// nothing where the model is whole.
   void add_up(SumOf of, int worker);
+  /// Gates and ups of the experts that are held, to memory: a row per slot.
+  void gate_up_rows(const PackedLayer& layer, const Routing& routing, const Rows& normed,
+                    int worker);
+  /// out [tokens, hidden] += an expert's rows by their weights, in some columns.
+  void add_slots(const Routing& routing, std::int64_t expert, const Share& columns, float* out);
   void route(std::int64_t first, std::int64_t count, const PackedLayer& layer, const Rows& normed,
              float* logits, std::int32_t* chosen, float* weights) const;
   void count_experts(std::int64_t layer, const Routing& routing, int worker);

@@ -39,7 +39,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
   barrier_.wait();
   add_up(SumOf::attention, worker);
 
-  const Precision expert_precision = precision_for(layer.experts[0].gate_up);
+  const Precision expert_precision = precision_for(layer.held_expert().gate_up);
   for (std::int64_t t = share.begin; t < share.end; ++t) {
     kernels.rms_norm(x(t), layer.mlp_norm.data(), epsilon, config.hidden, normed.row(t));
     normed.round(kernels, expert_precision, t, 0, normed.stride());
@@ -68,10 +68,22 @@ void Layers::fused_attention(std::int64_t index, const Rows& normed, int worker)
   }
   const PackedLayer& layer = machine_.model.layers[index];
   const std::int64_t tokens = step_.num_tokens();
+  attend_together(index, normed, worker);
+  if (precision_for(layer.o) == Precision::f32) return;
+  const Share rows = share_of(tokens, 1, worker, machine_.workers);
+  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+    buffers_.attended.round(machine_.kernels, precision_for(layer.o), t, 0,
+                            buffers_.attended.stride());
+  }
+  barrier_.wait();
+}
+
+void Layers::attend_together(std::int64_t index, const Rows& normed, int worker) {
+  const PackedLayer& layer = machine_.model.layers[index];
   share_product({.weights = layer.qkv,
                  .precision = precision_for(layer.qkv),
                  .group_end = layer.qkv.num_groups(),
-                 .num_tokens = tokens,
+                 .num_tokens = step_.num_tokens(),
                  .x = normed.view(),
                  .bias = layer.qkv_bias.data(),
                  .out = buffers_.qkv.row(0),
@@ -81,13 +93,6 @@ void Layers::fused_attention(std::int64_t index, const Rows& normed, int worker)
   place_keys(index, worker);
   barrier_.wait();
   attend(index, worker);
-  barrier_.wait();
-  if (precision_for(layer.o) == Precision::f32) return;
-  const Share rows = share_of(tokens, 1, worker, machine_.workers);
-  for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-    buffers_.attended.round(machine_.kernels, precision_for(layer.o), t, 0,
-                            buffers_.attended.stride());
-  }
   barrier_.wait();
 }
 
@@ -138,7 +143,7 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
                            int worker) {
   const model::ModelConfig& config = machine_.model.config;
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
-    if (routing.first_slot[e + 1] > routing.first_slot[e]) {
+    if (routing.first_slot[e + 1] > routing.first_slot[e] && layer.experts[e].is_held()) {
       fused_gates(layer.experts[e], routing, static_cast<std::int64_t>(e), normed, worker);
       if (overlaps()) buffers_.activated_experts[e].arrive(machine_.workers);
     }
@@ -149,7 +154,7 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     const std::int64_t first = routing.first_slot[e];
     const std::int64_t count = routing.first_slot[e + 1] - first;
-    if (count == 0) continue;
+    if (count == 0 || !layer.experts[e].is_held()) continue;
     if (overlaps()) buffers_.activated_experts[e].wait(machine_.workers);
     const PackedExpert& expert = layer.experts[e];
     share_product({.weights = expert.down,

@@ -86,7 +86,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   add_up(SumOf::attention, worker);
 
   norm(layer.mlp_norm);
-  round(normed, layer.experts[0].gate_up, rows);
+  round(normed, layer.held_expert().gate_up, rows);
   route(rows.begin, rows.end - rows.begin, layer, normed, buffers_.router.data(),
         buffers_.chosen.data(), buffers_.chosen_weights.data());
   barrier_.wait();
@@ -99,24 +99,14 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
     for (std::size_t e = 0; e < layer.experts.size(); ++e) {
       const std::int64_t first = routing.first_slot[e];
       const std::int64_t count = routing.first_slot[e + 1] - first;
-      if (count > 0) body(layer.experts[e], first, count);
+      if (count > 0 && layer.experts[e].is_held()) body(layer.experts[e], first, count);
     }
     barrier_.wait();
   };
   const Share slots = share_of(tokens * config.experts_per_token, 1, worker, machine_.workers);
 
-  each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
-    share_product({.weights = expert.gate_up,
-                   .precision = precision_for(expert.gate_up),
-                   .group_end = expert.gate_up.num_groups(),
-                   .num_tokens = count,
-                   .x = normed.view(),
-                   .x_rows = routing.slot_token.data() + first,
-                   .bias = expert.gate_up_bias.data(),
-                   .out = buffers_.gate_up.row(first),
-                   .out_stride = buffers_.gate_up.stride()},
-                  worker);
-  });
+  gate_up_rows(layer, routing, normed, worker);
+  barrier_.wait();
   for (std::int64_t s = slots.begin; s < slots.end; ++s) {
     for (std::int64_t chunk = 0; chunk < config.intermediate / kBlock; ++chunk) {
       kernels.swiglu(buffers_.gate_up.row(s) + chunk * 2 * kBlock,
@@ -125,7 +115,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
     }
   }
   barrier_.wait();
-  round(buffers_.activated, layer.experts[0].down, slots);
+  round(buffers_.activated, layer.held_expert().down, slots);
   each_expert([&](const PackedExpert& expert, std::int64_t first, std::int64_t count) {
     share_product({.weights = expert.down,
                    .precision = precision_for(expert.down),
@@ -141,12 +131,9 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   const Share columns =
       share_of(config.hidden, kGroupRows * kernels::cpu::kTileGroups, worker, machine_.workers);
   clear_partial(worker);
-  for (std::size_t s = 0; s < routing.slot_token.size(); ++s) {
-    float* out = sums() + routing.slot_token[s] * config.hidden;
-    const float* term = buffers_.expert_out.row(static_cast<std::int64_t>(s));
-    for (std::int64_t i = columns.begin; i < columns.end; ++i) {
-      out[i] += term[i] * routing.slot_weight[s];
-    }
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    if (layer.experts[e].is_held())
+      add_slots(routing, static_cast<std::int64_t>(e), columns, sums());
   }
   barrier_.wait();
   add_up(SumOf::experts, worker);

@@ -249,7 +249,7 @@ Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan&
     packer.plan_matrix(to.router, from.router);
     to.experts.resize(from.experts.size());
     for (std::size_t e = 0; e < from.experts.size(); ++e) {
-      plan_expert(packer, from.experts[e], to.experts[e]);
+      if (from.experts[e].down.rows > 0) plan_expert(packer, from.experts[e], to.experts[e]);
     }
     to.attention_norm = padded(from.attention_norm);
     to.qkv_bias = joined(from.q_bias, from.k_bias, from.v_bias);

@@ -1,10 +1,12 @@
 // A model in the layout of the CPU kernels: one allocation on huge pages, each part written by the
 // thread that will read it, so that on several NUMA nodes it lies where it is used.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "core/check.h"
 #include "core/host_array.h"
 #include "core/os/threads.h"
 #include "engine/options.h"
@@ -18,6 +20,9 @@ struct PackedExpert {
   kernels::cpu::PackedMatrix down;
   std::vector<float> gate_up_bias;  // in the same order
   std::vector<float> down_bias;
+
+  /// Otherwise it is another rank's.
+  bool is_held() const { return down.rows > 0; }
 };
 
 struct PackedLayer {
@@ -31,6 +36,13 @@ struct PackedLayer {
   kernels::cpu::PackedMatrix router;
   std::vector<float> router_bias;
   std::vector<PackedExpert> experts;
+
+  /// Any that is held: all have the same formats and widths.
+  const PackedExpert& held_expert() const {
+    const auto held = std::ranges::find_if(experts, &PackedExpert::is_held);
+    check(held != experts.end(), "a rank holds at least one expert");
+    return *held;
+  }
 };
 
 /// The output head once more in bytes, and how far each row's may be from the exact one.

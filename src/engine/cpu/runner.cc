@@ -23,15 +23,20 @@ class CpuRunner final : public Runner {
         model_(std::move(parts.model)),
         rope_(model_.config),
         store_(model_.config, parts.pool, plan_.kv),
-        buffers_(model_.config, parts.max_tokens, threads_->size()),
+        buffers_(model_, parts.max_tokens, threads_->size()),
         barrier_(threads_->size()),
         machine_{model_, plan_, kernels::cpu::kernels(plan_.simd), rope_, store_, threads_->size()},
         screened_(machine_, barrier_),
         max_tokens_(parts.max_tokens),
         rank_sum_(std::move(parts.rank_sum)),
+        parts_(std::move(parts.parts)),
         final_(kLogitRows, model_.config.hidden),
         logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {
     machine_.rank_sum = rank_sum_.get();
+    machine_.parts = parts_.get();
+    if (parts_ != nullptr && parts_->is_ordered()) {
+      machine_.attended_begin = parts_->slice().heads.begin * model_.config.head_dim;
+    }
     machine_.export_layers = std::move(parts.export_layers);
   }
 
@@ -68,16 +73,18 @@ class CpuRunner final : public Runner {
     const Step step(data);
     buffers_.residuals.resize(static_cast<std::size_t>(
         std::ssize(machine_.export_layers) * std::ssize(step.exported) * model_.config.hidden));
-    const std::vector<StepRow>& rows = data.rows;
+    // The last stage of a pipeline alone has logits.
+    const bool has_rows = parts_ == nullptr || parts_->is_last_stage();
+    const std::span<const StepRow> rows(data.rows.data(), has_rows ? data.rows.size() : 0);
     const HeadKind head = head_for(rows);
-    std::vector<RowResult> results(rows.size());
+    std::vector<RowResult> results(data.rows.size());
     Layers layers(machine_, step, buffers_, barrier_);
     threads_->run([&](int worker) {
       machine_.kernels.begin_work();
       layers.run(worker);
       for (std::size_t first = 0; first < rows.size(); first += kLogitRows) {
         const std::size_t count = std::min<std::size_t>(kLogitRows, rows.size() - first);
-        const std::span<const StepRow> some(rows.data() + first, count);
+        const std::span<const StepRow> some = rows.subspan(first, count);
         normalise(layers, some, head, worker);
         bring_normed(some, {results.data() + first, count}, worker);
         if (screens(head, std::ssize(some))) {
@@ -106,11 +113,12 @@ class CpuRunner final : public Runner {
 
  private:
   std::int64_t logit_stride() const {
-    return model_.lm_head.num_groups() * kernels::cpu::kGroupRows;
+    constexpr std::int64_t kRows = kernels::cpu::kGroupRows;
+    return (model_.config.vocab + kRows - 1) / kRows * kRows;
   }
 
   /// Screened where nothing but greedy tokens is wanted, and of few sequences.
-  HeadKind head_for(const std::vector<StepRow>& rows) const {
+  HeadKind head_for(std::span<const StepRow> rows) const {
     if (!plan_.screens(std::ssize(rows))) return HeadKind::full;
     const bool greedy = std::ranges::all_of(rows, [](const StepRow& row) {
       return row.want == Want::token && row.target < 0 && row.is_greedy();
@@ -146,15 +154,21 @@ class CpuRunner final : public Runner {
     return head == HeadKind::screened && screened_.holds(rows);
   }
 
-  void logits(const Layers& layers, std::span<const StepRow> rows, int worker) {
+  void logits(Layers& layers, std::span<const StepRow> rows, int worker) {
+    const std::int64_t first = parts_ == nullptr ? 0 : parts_->slice().vocab.begin;
     layers.share_product({.weights = model_.lm_head,
                           .precision = layers.precision_for(model_.lm_head),
                           .group_end = model_.lm_head.num_groups(),
                           .num_tokens = std::ssize(rows),
                           .x = final_.view(),
-                          .out = logits_.data(),
+                          .out = logits_.data() + first,
                           .out_stride = logit_stride()},
                          worker);
+    barrier_.wait();
+    if (parts_ == nullptr) return;
+    layers.meet(worker, [&] {
+      parts_->gather(PartsOf::logits, logits_.data(), std::ssize(rows), logit_stride());
+    });
     barrier_.wait();
   }
 
@@ -214,6 +228,7 @@ class CpuRunner final : public Runner {
   ScreenedHead screened_;
   std::int64_t max_tokens_;
   std::shared_ptr<RankSum> rank_sum_;
+  std::shared_ptr<RankParts> parts_;
   Rows final_;
   HostArray<float> logits_;
   std::optional<StepData> pending_;

@@ -5,6 +5,7 @@
 
 #include "core/os/threads.h"
 #include "engine/cpu/packed_model.h"
+#include "engine/steps/rank_parts.h"
 #include "engine/steps/rank_sum.h"
 #include "engine/steps/runner.h"
 
@@ -17,6 +18,7 @@ struct RunnerParts {
   std::unique_ptr<ThreadPool> threads;
   PackedModel model;
   std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
+  std::shared_ptr<RankParts> parts;   // null: no other rank has a part of it
   std::vector<int> export_layers;     // after which residuals can be asked for
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);

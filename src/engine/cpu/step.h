@@ -10,6 +10,7 @@
 #include "engine/cpu/routing.h"
 #include "engine/cpu/rows.h"
 #include "engine/steps/layer_probe.h"
+#include "engine/steps/rank_parts.h"
 #include "engine/steps/rank_sum.h"
 #include "engine/steps/rope.h"
 #include "engine/steps/step_data.h"
@@ -45,14 +46,16 @@ struct Machine {
   const Rope& rope;
   KvStore& kv;
   int workers;
-  LayerProbe* probe = nullptr;  // null: nobody watches
-  RankSum* rank_sum = nullptr;  // null: what a layer adds is whole
+  LayerProbe* probe = nullptr;      // null: nobody watches
+  RankSum* rank_sum = nullptr;      // null: what a layer adds is whole
+  RankParts* parts = nullptr;       // null: this is the only rank
+  std::int64_t attended_begin = 0;  // column of the first of this rank's heads
   std::vector<int> export_layers = {};
 };
 
 /// Buffers for up to max_tokens, allocated once.
 struct Buffers {
-  Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
+  Buffers(const PackedModel& model, std::int64_t max_tokens, int workers);
 
   HostArray<float> x;                // [tokens, hidden]: the residual stream
   HostArray<float> partial;          // the same: this rank's part of what is added; untouched else
@@ -83,6 +86,10 @@ struct Buffers {
     std::vector<float> scores;     // naive attention
   };
   std::vector<Private> workers;
+
+ private:
+  Buffers(const model::ModelConfig& config, const PackedLayer& layer, std::int64_t max_tokens,
+          int num_workers);
 };
 
 /// Up to so many tokens, every worker computes norms and routing for itself: a barrier costs more.

@@ -1,0 +1,29 @@
+// A model on all ranks of a group: rank 0 plans steps and sends them, every rank computes them.
+#pragma once
+#include <memory>
+
+#include "core/ranks/group.h"
+#include "engine/ranks/group_parts.h"
+#include "engine/ranks/mesh.h"
+#include "engine/steps/cpu_executor.h"
+
+namespace gauntlet::engine::inline on_ranks {
+
+struct RankConfig {
+  Mesh mesh;
+  RankSums sums = RankSums::reduced;
+  CpuExecutorConfig cpu;  // rank 0's pool is everyone's
+};
+
+/// Rank 0's. It ends the others when it is destroyed. A step that other ranks do not come to throws
+/// RankFailure. The group outlives it.
+Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
+                                               const model::ModelWeights& weights,
+                                               const RankConfig& config);
+
+/// Of the other ranks: computes what rank 0 sends until that ends; then what went wrong, if
+/// anything. The weights are the whole model's, of which it reads its part.
+Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weights,
+                            const RankConfig& config);
+
+}  // namespace gauntlet::engine::inline on_ranks
