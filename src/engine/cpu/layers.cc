@@ -49,16 +49,34 @@ void Layers::embed(int worker) {
   }
 }
 
+void Layers::keep(std::int64_t layers, int worker) {
+  const auto& kept = machine_.kept_after;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  bool any = false;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] != layers) continue;
+    any = true;
+    const Share share = share_of(step_.num_tokens(), 1, worker, machine_.workers);
+    for (std::int64_t t = share.begin; t < share.end; ++t) {
+      const std::int64_t row = t * std::ssize(kept) + static_cast<std::int64_t>(i);
+      std::copy_n(x(t), hidden, buffers_.kept.data() + row * hidden);
+    }
+  }
+  if (any) barrier_.wait();
+}
+
 void Layers::run(int worker) {
   if (worker == 0) expert_bytes_ = active_experts_ = 0;
   embed(worker);
   barrier_.wait();
+  keep(0, worker);
   for (std::int64_t layer = 0; layer < std::ssize(machine_.model.layers); ++layer) {
     if (machine_.plan.fusion == Fusion::fused) {
       fused_layer(layer, worker);
     } else {
       layer_op_by_op(layer, worker);
     }
+    keep(layer + 1, worker);
     if (machine_.probe == nullptr) continue;
     if (worker == 0) {
       const std::int64_t numbers = step_.num_tokens() * machine_.model.config.hidden;

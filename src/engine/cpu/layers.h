@@ -25,6 +25,8 @@ class Layers {
 
  private:
   void embed(int worker);
+  /// The residuals after so many layers, where they are kept. Ends with a barrier.
+  void keep(std::int64_t layers, int worker);
   void fused_layer(std::int64_t layer, int worker);
   void layer_op_by_op(std::int64_t layer, int worker);
 

@@ -46,6 +46,12 @@ class CpuRunner final : public Runner {
     return static_cast<std::int64_t>(model_.memory.size());
   }
 
+  bool keep_residuals(const std::vector<std::int64_t>& after_layers) override {
+    machine_.kept_after = after_layers;
+    return true;
+  }
+  std::span<const float> residuals() const override { return buffers_.kept; }
+
   void watch(LayerProbe* probe) override { machine_.probe = probe; }
 
   Ticket start(StepData step) override {
@@ -63,6 +69,8 @@ class CpuRunner final : public Runner {
     const std::vector<StepRow>& rows = data.rows;
     const HeadKind head = head_for(rows);
     std::vector<RowResult> results(rows.size());
+    buffers_.kept.resize(static_cast<std::size_t>(
+        step.num_tokens() * std::ssize(machine_.kept_after) * model_.config.hidden));
     Layers layers(machine_, step, buffers_, barrier_);
     threads_->run([&](int worker) {
       machine_.kernels.begin_work();

@@ -43,7 +43,8 @@ struct Machine {
   const Rope& rope;
   KvStore& kv;
   int workers;
-  LayerProbe* probe = nullptr;  // null: nobody watches
+  LayerProbe* probe = nullptr;                // null: nobody watches
+  std::vector<std::int64_t> kept_after = {};  // layers whose residuals are kept
 };
 
 /// Buffers for up to max_tokens, allocated once.
@@ -51,6 +52,7 @@ struct Buffers {
   Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
 
   HostArray<float> x;                // [tokens, hidden]: the residual stream
+  std::vector<float> kept;           // [tokens, kept_after, hidden], of the step under way
   Rows normed;                       // [tokens, hidden]
   Rows qkv;                          // [tokens, query_width + 2 * kv_width]
   Rows attended;                     // [tokens, query_width]

@@ -38,7 +38,11 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_),
       drafter_(config.speculation.drafter),
-      budget_(config.speculation.lengths, config.speculation.max_drafts) {}
+      budget_(config.speculation.lengths, config.speculation.max_drafts) {
+  if (!drafter_) return;
+  check(executor_.keep_residuals(drafter_->residuals_after()),
+        "this backend does not keep the residuals that the drafter goes on from");
+}
 
 Service::~Service() {
   // The executor outlives this, and must have nothing under way.
@@ -217,6 +221,7 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
     try {
       std::vector<ItemResult> results = executor_.collect(flight.ticket);
       for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
+      if (drafter_) tell_drafter(flight, outcomes);
       return outcomes;
     } catch (const std::exception& fault) {
       flight.fault = fault.what();

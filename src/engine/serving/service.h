@@ -121,6 +121,7 @@ class Service {
   bool drafts_now() const;
   void begin_drafts();
   void draft(Flight& flight);
+  void tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes);
   /// Tells the budget what a step took, if every request in it decoded.
   void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
   /// Guesses behind the item's token, as far as masks allow them.

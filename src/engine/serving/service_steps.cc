@@ -50,6 +50,28 @@ void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcom
   budget_.add(step);
 }
 
+void Service::tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes) {
+  const std::span<const float> residuals = executor_.residuals();
+  if (residuals.empty()) return;
+  const std::size_t width =
+      drafter_->residuals_after().size() * static_cast<std::size_t>(executor_.config().hidden);
+  std::vector<ComputedTokens> tokens;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Work& work = flight.plan.work[i];
+    const std::int64_t count = work.count + std::ssize(outcomes[i].result.rows);
+    const std::size_t numbers = static_cast<std::size_t>(count) * width;
+    if (choices_.contains(work.id)) {
+      tokens.push_back({.id = work.id,
+                        .begin = work.begin,
+                        .count = count,
+                        .residuals = residuals.subspan(at, numbers)});
+    }
+    at += numbers;
+  }
+  drafter_->computed(tokens);
+}
+
 bool Service::drafts_now() const {
   return drafter_ && std::ranges::any_of(choices_, [&](const auto& entry) {
            return wished_drafts(entry.first) > 0;

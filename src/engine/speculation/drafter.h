@@ -18,6 +18,14 @@ struct DraftWish {
 
 using Draft = std::vector<std::int32_t>;
 
+/// Positions that a step computed, of guesses that may turn out wrong, too.
+struct ComputedTokens {
+  std::int64_t id = 0;  // of the request
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  std::span<const float> residuals;  // [count, residuals_after(), hidden]
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
@@ -25,6 +33,11 @@ class Drafter {
   /// One draft for each wish, maybe empty, together: a model drafts for all in one batch. Nothing
   /// else is under way.
   virtual std::vector<Draft> propose(std::span<const DraftWish> wishes) = 0;
+  /// Layers of the target after which it wants the residuals of all tokens.
+  virtual std::vector<std::int64_t> residuals_after() const { return {}; }
+  /// After each step, where it wants any. What came through no step, from the prefix cache or after
+  /// a fault, is never told.
+  virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}
   /// The request is over.
   virtual void end(std::int64_t /*id*/) {}
 };

@@ -71,6 +71,11 @@ class Executor {
 
   /// Steps submitted from now on are watched; null: no more.
   virtual void watch(LayerProbe* probe) = 0;
+  /// As the runner's; tokens are those of the items, one behind the other.
+  virtual bool keep_residuals(const std::vector<std::int64_t>& after_layers) {
+    return after_layers.empty();
+  }
+  virtual std::span<const float> residuals() const { return {}; }
   /// As the runner's.
   virtual void time_gaps(std::vector<double>* /*us*/) {}
 

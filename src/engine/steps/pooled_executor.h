@@ -22,6 +22,10 @@ class PooledExecutor final : public Executor {
   std::vector<ItemResult> collect(Ticket ticket) override;
   void abandon(Ticket ticket) override;
   void watch(LayerProbe* probe) override { runner_->watch(probe); }
+  bool keep_residuals(const std::vector<std::int64_t>& after_layers) override {
+    return runner_->keep_residuals(after_layers);
+  }
+  std::span<const float> residuals() const override { return runner_->residuals(); }
   void time_gaps(std::vector<double>* us) override { runner_->time_gaps(us); }
   StepTraffic last_traffic() const override { return runner_->last_traffic(); }
   std::span<const std::int64_t> expert_tokens() const override { return runner_->expert_tokens(); }
