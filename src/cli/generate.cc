@@ -128,7 +128,7 @@ int generate(const GenerateOptions& options) {
   const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
   const auto speculation =
-      make_speculation(options.speculation, options.engine, capacity, **executor);
+      make_speculation(options.speculation, options.engine, capacity, *model, **executor);
   if (!speculation) return report_error(speculation.error());
   model->weights = {};  // packed by now
   const double load_ms = milliseconds_since(start);

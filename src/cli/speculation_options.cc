@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "engine/speculation/eagle.h"
+#include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
+#include "model/eagle_head.h"
 
 namespace gauntlet::cli {
 
@@ -41,18 +44,82 @@ Expected<void> check_speculation(const SpeculationArguments& arguments) {
   return {};
 }
 
+namespace {
+
+using DrafterPtr = std::shared_ptr<engine::Drafter>;
+
+Expected<void> same_tokens(const OpenModel& draft, const OpenModel& model) {
+  const auto differs = [&](const std::string& how) {
+    return wrong_use(fmt::format("{} cannot guess for {}: {}", draft.weights.config.name,
+                                 model.weights.config.name, how));
+  };
+  const std::int64_t vocab = model.weights.config.vocab;
+  if (draft.weights.config.vocab != vocab) {
+    return differs(fmt::format("it has {} tokens, and not {}", draft.weights.config.vocab, vocab));
+  }
+  if (!draft.tokenizer || !model.tokenizer) return {};
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(vocab); ++id) {
+    if (draft.tokenizer->token_bytes(id) == model.tokenizer->token_bytes(id)) continue;
+    return differs(fmt::format("token {} is another text", id));
+  }
+  return {};
+}
+
+Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
+                                 const EngineArguments& engine, const Capacity& capacity,
+                                 const OpenModel& model) {
+  EngineArguments of_draft = engine;
+  of_draft.model = arguments.draft_model;
+  of_draft.backend = BackendChoice::cpu;
+  of_draft.weights = WeightSource::files;
+  const auto draft = open_model(of_draft);
+  if (!draft) return draft.error();
+  if (const auto same = same_tokens(*draft, model); !same) return same.error();
+  auto executor = make_executor(*draft, of_draft, capacity);
+  if (!executor) return executor.error();
+  return DrafterPtr(std::make_shared<engine::ModelDrafter>(std::move(*executor)));
+}
+
+Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const OpenModel& model,
+                                engine::Executor& executor) {
+  const auto files = model::open_model(arguments.draft_model);
+  if (!files) return files.error();
+  const auto head = model::load_eagle_head(*files, model.weights.config);
+  if (!head) return head.error();
+  return DrafterPtr(std::make_shared<engine::EagleDrafter>(std::make_shared<engine::EagleLayer>(
+      *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));
+}
+
+Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
+                                  const EngineArguments& engine, const Capacity& capacity,
+                                  const OpenModel& model, engine::Executor& executor) {
+  switch (arguments.speculate) {
+    case Speculate::off:
+      break;
+    case Speculate::ngram:
+      return DrafterPtr(std::make_shared<engine::NgramDrafter>());
+    case Speculate::draft:
+      return draft_model(arguments, engine, capacity, model);
+    case Speculate::eagle3:
+      return eagle_head(arguments, model, executor);
+  }
+  return DrafterPtr();
+}
+
+}  // namespace
+
 Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
                                                const EngineArguments& engine,
-                                               const Capacity& capacity,
+                                               const Capacity& capacity, const OpenModel& model,
                                                engine::Executor& executor) {
   engine::Speculation made{.max_drafts = arguments.draft_tokens, .lengths = arguments.lengths};
   if (arguments.speculate == Speculate::off) return made;
   if (executor.plan().cuda) {
     return wrong_use("--speculate runs on CPUs so far: take --backend cpu, or leave it off");
   }
-  static_cast<void>(engine);
-  static_cast<void>(capacity);
-  made.drafter = std::make_shared<engine::NgramDrafter>();
+  auto drafter = make_drafter(arguments, engine, capacity, model, executor);
+  if (!drafter) return drafter.error();
+  made.drafter = std::move(*drafter);
   fmt::print(stderr, "speculation: {}\n", made.describe());
   return made;
 }

@@ -23,7 +23,7 @@ Expected<void> check_speculation(const SpeculationArguments& arguments);
 /// `positions` and `sequences` are those that the executor was made for. It outlives what guesses.
 Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
                                                const EngineArguments& engine,
-                                               const Capacity& capacity,
+                                               const Capacity& capacity, const OpenModel& model,
                                                engine::Executor& executor);
 
 }  // namespace gauntlet::cli

@@ -7,6 +7,7 @@
 
 #include "engine/golden.h"
 #include "engine/serving/recorded_events.h"
+#include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
 
 namespace gauntlet::engine {
@@ -112,6 +113,32 @@ class WatchedDrafter final : public Drafter {
   EagleDrafter inner_;
 };
 
+TEST(ModelDrafter, guesses_what_its_model_says_alone_and_keeps_no_page) {
+  const model::ModelWeights weights = golden_model("gauntlet-draft");
+  auto executor = executor_for(weights, {});
+  KvPool& pool = executor->kv();
+  ModelDrafter drafter(std::move(executor));
+  const std::int64_t free_pages = pool.free_pages(KvGroup::full);
+  for (const GoldenCase& golden : golden_cases("gauntlet-draft")) {
+    // The text grows by some tokens of the model's own, and then by one that it did not guess.
+    std::vector<std::int32_t> text = golden.ids;
+    for (std::size_t at = 0; at + 6 < golden.greedy.size(); at += 3) {
+      const DraftWish wish{.id = 1, .tokens = text, .most = 5};
+      const Draft draft = drafter.propose({&wish, 1})[0];
+      ASSERT_EQ(draft.size(), 5u);
+      for (std::size_t i = 0; i < 5; ++i) {
+        if (golden.margins[at + i] < kDecided) break;
+        EXPECT_EQ(draft[i], golden.greedy[at + i]);
+      }
+      text.insert(text.end(), golden.greedy.begin() + static_cast<std::ptrdiff_t>(at),
+                  golden.greedy.begin() + static_cast<std::ptrdiff_t>(at) + 3);
+      EXPECT_EQ(pool.check_integrity(), "");
+    }
+    drafter.end(1);
+    EXPECT_EQ(pool.free_pages(KvGroup::full), free_pages);
+  }
+}
+
 TEST(EagleDrafter, has_as_many_guesses_accepted_as_the_golden_values_say) {
   GoldenHead here;
   double steps = 0;
@@ -159,7 +186,8 @@ TEST(Speculation, gives_gauntlet_tiny_the_tokens_and_log_probabilities_it_has_wi
   const std::vector<ServiceRequest> requests = mixed_requests();
   auto plain = answers(*here.executor, requests, {});
   const std::vector<std::shared_ptr<Drafter>> drafters = {
-      std::make_shared<NgramDrafter>(), std::make_shared<EagleDrafter>(here.layer)};
+      std::make_shared<NgramDrafter>(), std::make_shared<EagleDrafter>(here.layer),
+      std::make_shared<ModelDrafter>(executor_for(golden_model("gauntlet-draft"), {}))};
   for (const auto& drafter : drafters) {
     for (const DraftLengths lengths : {DraftLengths::fixed, DraftLengths::measured}) {
       SCOPED_TRACE(drafter->name());
