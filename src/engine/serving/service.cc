@@ -49,6 +49,7 @@ Service::~Service() {
   for (const Flight& flight : flights_) {
     if (flight.ticket != 0) executor_.abandon(flight.ticket);
   }
+  executor_.keep_residuals({});
 }
 
 std::int64_t Service::capacity() const {
