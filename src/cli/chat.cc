@@ -153,8 +153,11 @@ int chat(const ChatOptions& options) {
   const auto harmony = model::Harmony::make(*model->tokenizer);
   if (!harmony) return report_error(harmony.error());
   settings.max_context = std::min(settings.max_context, model->weights.config.max_positions);
+  const auto exported = export_layers_for(options.speculation, *model);
+  if (!exported) return report_error(exported.error());
   const Capacity capacity{.positions = settings.max_context,
-                          .sequence_positions = settings.max_context};
+                          .sequence_positions = settings.max_context,
+                          .export_layers = *exported};
   const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
   const auto speculation =

@@ -264,6 +264,7 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
                                     .max_sequences = capacity.sequences,
                                     .max_tokens = positions,
                                     .max_batch_tokens = arguments.chunk.value_or(kCpuChunk),
+                                    .export_layers = capacity.export_layers,
                                     .progress = progress});
 }
 

@@ -124,7 +124,10 @@ int generate(const GenerateOptions& options) {
   if (!prompt) return report_error(prompt.error());
   const std::int64_t positions =
       std::min(std::ssize(*prompt) + options.max_tokens, model->weights.config.max_positions);
-  const Capacity capacity{.positions = positions, .sequence_positions = positions};
+  const auto exported = export_layers_for(options.speculation, *model);
+  if (!exported) return report_error(exported.error());
+  const Capacity capacity{
+      .positions = positions, .sequence_positions = positions, .export_layers = *exported};
   const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
   const auto speculation =

@@ -80,11 +80,16 @@ Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
   return DrafterPtr(std::make_shared<engine::ModelDrafter>(std::move(*executor)));
 }
 
-Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const OpenModel& model,
-                                engine::Executor& executor) {
+Expected<model::EagleHead> load_head(const SpeculationArguments& arguments,
+                                     const OpenModel& model) {
   const auto files = model::open_model(arguments.draft_model);
   if (!files) return files.error();
-  const auto head = model::load_eagle_head(*files, model.weights.config);
+  return model::load_eagle_head(*files, model.weights.config);
+}
+
+Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const OpenModel& model,
+                                engine::Executor& executor) {
+  const auto head = load_head(arguments, model);
   if (!head) return head.error();
   return DrafterPtr(std::make_shared<engine::EagleDrafter>(std::make_shared<engine::EagleLayer>(
       *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));
@@ -107,6 +112,14 @@ Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
 }
 
 }  // namespace
+
+Expected<std::vector<int>> export_layers_for(const SpeculationArguments& arguments,
+                                             const OpenModel& model) {
+  if (arguments.speculate != Speculate::eagle3) return std::vector<int>();
+  const auto head = load_head(arguments, model);
+  if (!head) return head.error();
+  return head->config.export_layers();
+}
 
 Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
                                                const EngineArguments& engine,

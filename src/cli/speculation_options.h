@@ -20,6 +20,9 @@ struct SpeculationArguments {
 void add_speculation_options(CLI::App& command, SpeculationArguments& arguments);
 /// What can be refused before a model is loaded.
 Expected<void> check_speculation(const SpeculationArguments& arguments);
+/// The target's layers that its drafter goes on from, which the executor is to export.
+Expected<std::vector<int>> export_layers_for(const SpeculationArguments& arguments,
+                                             const OpenModel& model);
 /// `positions` and `sequences` are those that the executor was made for. It outlives what guesses.
 Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
                                                const EngineArguments& engine,

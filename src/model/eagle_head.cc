@@ -144,7 +144,14 @@ Expected<void> fits(const EagleHeadConfig& head, const ModelConfig& target,
                              head.hidden, head.vocab, target.name, target.hidden, target.vocab));
   }
   const std::int64_t layers = std::ssize(target.attention);
+  std::int64_t last = 0;
   for (const std::int64_t boundary : head.boundaries) {
+    if (boundary <= last) {
+      return wrong(where, fmt::format("the head wants what layer {} leaves after layer {}: they "
+                                      "ascend from 1",
+                                      boundary, last));
+    }
+    last = boundary;
     if (boundary > layers) {
       return wrong(where, fmt::format("the head wants what layer {} leaves; {} has {}", boundary,
                                       target.name, layers));
@@ -154,6 +161,12 @@ Expected<void> fits(const EagleHeadConfig& head, const ModelConfig& target,
 }
 
 }  // namespace
+
+std::vector<int> EagleHeadConfig::export_layers() const {
+  std::vector<int> layers;
+  for (const std::int64_t boundary : boundaries) layers.push_back(static_cast<int>(boundary) - 1);
+  return layers;
+}
 
 Expected<EagleHeadConfig> parse_eagle_config(std::string_view text, std::string_view where) {
   const auto object = parse_json_object(text, where);

@@ -24,6 +24,8 @@ struct EagleHeadConfig {
   bool norm_before_fc = false;        // the joined residuals are normed before they are projected
   bool norm_before_residual = false;  // the layer adds to its normed input, not to the plain one
 
+  /// Those layers, counted from 0.
+  std::vector<int> export_layers() const;
   std::int64_t features() const { return std::ssize(boundaries) * hidden; }
 };
 

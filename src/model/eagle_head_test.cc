@@ -93,7 +93,7 @@ TEST(EagleHead, loads_as_speculators_writes_it) {
                  {"transformer_layer_config", shape},
                  {"norm_before_residual", true},
                  {"norm_before_fc", true},
-                 {"eagle_aux_hidden_state_layer_ids", {0, 1, 4}}};
+                 {"eagle_aux_hidden_state_layer_ids", {1, 2, 4}}};
   fake.more = {{"input_norm.weight", {96}}, {"embed_tokens.weight", {64, 32}}};
   const auto head = fake.load();
   ASSERT_TRUE(head) << head.error().message;
@@ -121,6 +121,8 @@ TEST(EagleHead, is_refused_in_one_sentence_that_names_what_is_wrong) {
   EXPECT_THAT(with("eagle_config", Json::object()), HasSubstr("eagle_aux_hidden_state_layer_ids"));
   EXPECT_THAT(with("eagle_config", {{"eagle_aux_hidden_state_layer_ids", {1, 5, 9}}}),
               HasSubstr("what layer 5 leaves; target has 4"));
+  EXPECT_THAT(with("eagle_config", {{"eagle_aux_hidden_state_layer_ids", {2, 2, 3}}}),
+              HasSubstr("layer 2 leaves after layer 2: they ascend"));
   EXPECT_THAT(with("num_key_value_heads", 0), HasSubstr("num_key_value_heads is 0"));
   EXPECT_THAT(with("num_hidden_layers", 2), HasSubstr("num_hidden_layers is not 1"));
   EXPECT_THAT(with("rope_scaling", {{"rope_type", "yarn"}}), HasSubstr("rope_scaling is set"));

@@ -88,8 +88,11 @@ int serve(ServeOptions options) {
   if (!model) return report_error(model.error());
   const auto tokenizer = tokenizer_for(options, *model);
   if (!tokenizer) return report_error(tokenizer.error());
+  const auto exported = export_layers_for(options.speculation, *model);
+  if (!exported) return report_error(exported.error());
   const Capacity capacity{.sequences = options.scheduler.max_running,
-                          .positions = options.kv_tokens};
+                          .positions = options.kv_tokens,
+                          .export_layers = *exported};
   const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
   const auto speculation =

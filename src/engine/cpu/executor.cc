@@ -36,6 +36,9 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
                                                       const CpuExecutorConfig& config) {
   auto plan = resolve(config.options);
   if (!plan) return plan.error();
+  if (const auto known = check_export_layers(config.export_layers, weights.config); !known) {
+    return known.error();
+  }
   if (!is_worth_screening(weights.lm_head)) plan->head = HeadKind::full;
   auto threads = std::make_unique<ThreadPool>(plan->cpus);
   auto packed = cpu::pack_model(weights, *plan, *threads, config.progress);
@@ -61,7 +64,9 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
                               .pool = pool,
                               .max_tokens = config.max_batch_tokens,
                               .threads = std::move(threads),
-                              .model = std::move(*packed)})));
+                              .model = std::move(*packed),
+                              .rank_sum = config.rank_sum,
+                              .export_layers = config.export_layers})));
 }
 
 }  // namespace gauntlet::engine::inline steps

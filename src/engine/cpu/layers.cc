@@ -1,5 +1,6 @@
 #include "engine/cpu/layers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -49,34 +50,17 @@ void Layers::embed(int worker) {
   }
 }
 
-void Layers::keep(std::int64_t layers, int worker) {
-  const auto& kept = machine_.kept_after;
-  const std::int64_t hidden = machine_.model.config.hidden;
-  bool any = false;
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i] != layers) continue;
-    any = true;
-    const Share share = share_of(step_.num_tokens(), 1, worker, machine_.workers);
-    for (std::int64_t t = share.begin; t < share.end; ++t) {
-      const std::int64_t row = t * std::ssize(kept) + static_cast<std::int64_t>(i);
-      std::copy_n(x(t), hidden, buffers_.kept.data() + row * hidden);
-    }
-  }
-  if (any) barrier_.wait();
-}
-
 void Layers::run(int worker) {
   if (worker == 0) expert_bytes_ = active_experts_ = 0;
   embed(worker);
   barrier_.wait();
-  keep(0, worker);
   for (std::int64_t layer = 0; layer < std::ssize(machine_.model.layers); ++layer) {
     if (machine_.plan.fusion == Fusion::fused) {
       fused_layer(layer, worker);
     } else {
       layer_op_by_op(layer, worker);
     }
-    keep(layer + 1, worker);
+    export_residuals(layer, worker);
     if (machine_.probe == nullptr) continue;
     if (worker == 0) {
       const std::int64_t numbers = step_.num_tokens() * machine_.model.config.hidden;
@@ -84,6 +68,50 @@ void Layers::run(int worker) {
     }
     barrier_.wait();
   }
+}
+
+void Layers::export_residuals(std::int64_t layer, int worker) {
+  const auto found = std::ranges::find(machine_.export_layers, layer);
+  if (step_.exported.empty() || found == machine_.export_layers.end()) return;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  const std::int64_t rows = std::ssize(step_.exported);
+  float* out = buffers_.residuals.data() + (found - machine_.export_layers.begin()) * rows * hidden;
+  const Share share = share_of(rows, 1, worker, machine_.workers);
+  for (std::int64_t r = share.begin; r < share.end; ++r) {
+    std::copy_n(x(step_.exported[r]), hidden, out + r * hidden);
+  }
+}
+
+void Layers::clear_partial(int worker) {
+  if (machine_.rank_sum == nullptr) return;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  const std::int64_t groups = hidden / kGroupRows;
+  const Share share = share_of(groups, kernels::cpu::kTileGroups, worker, machine_.workers);
+  for (std::int64_t t = 0; t < step_.num_tokens(); ++t) {
+    float* row = buffers_.partial.data() + t * hidden;
+    std::fill(row + share.begin * kGroupRows, row + share.end * kGroupRows, 0.0f);
+  }
+}
+
+void Layers::add_up(SumOf of, int worker) {
+  if (machine_.rank_sum == nullptr) return;
+  const std::int64_t hidden = machine_.model.config.hidden;
+  if (worker == 0 && !failure_) {
+    try {
+      machine_.rank_sum->add_up({.values = buffers_.partial.data(),
+                                 .rows = step_.num_tokens(),
+                                 .width = hidden,
+                                 .of = of},
+                                nullptr);
+    } catch (...) {
+      failure_ = std::current_exception();  // the others are at the barrier: they have to go on
+    }
+  }
+  barrier_.wait();
+  const Share share = share_of(step_.num_tokens() * hidden, kBlock, worker, machine_.workers);
+  const float* terms = buffers_.partial.data();
+  for (std::int64_t i = share.begin; i < share.end; ++i) buffers_.x.data()[i] += terms[i];
+  barrier_.wait();
 }
 
 void Layers::show_routing(std::int64_t layer, int worker) {

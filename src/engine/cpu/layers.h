@@ -2,6 +2,8 @@
 // meet in registers and caches, few barriers) or op by op (each operation a pass over memory). Both
 // round alike, so both give the same bits.
 #pragma once
+#include <exception>
+
 #include "engine/cpu/step.h"
 
 namespace gauntlet::engine::cpu {
@@ -18,6 +20,9 @@ class Layers {
   void share_product(kernels::cpu::Product product, int worker) const;
   kernels::cpu::Precision precision_for(const kernels::cpu::PackedMatrix& matrix) const;
 
+  /// What the sum over ranks threw: the step is worth nothing; after run().
+  std::exception_ptr failure() const { return failure_; }
+
   /// Weight bytes of the experts that this step used, summed over layers; after run().
   std::int64_t expert_bytes() const { return expert_bytes_; }
   /// Those, over all layers.
@@ -25,8 +30,6 @@ class Layers {
 
  private:
   void embed(int worker);
-  /// The residuals after so many layers, where they are kept. Ends with a barrier.
-  void keep(std::int64_t layers, int worker);
   void fused_layer(std::int64_t layer, int worker);
   void layer_op_by_op(std::int64_t layer, int worker);
 
@@ -52,6 +55,19 @@ class Layers {
                      int worker);
   void fused_gates(const PackedExpert& expert, const Routing& routing, std::int64_t e,
                    const Rows& normed, int worker);
+  /// Where o and down put their outputs: into the residual, or to this rank's part of a sum.
+  kernels::cpu::Output output() const {
+    return machine_.rank_sum == nullptr ? kernels::cpu::Output::accumulate
+                                        : kernels::cpu::Output::store;
+  }
+  float* sums() {
+    return machine_.rank_sum == nullptr ? buffers_.x.data() : buffers_.partial.data();
+  }
+  /// Experts add to what is there: zeros, in the columns that this worker's products write.
+  void clear_partial(int worker);
+  /// After a barrier: adds the sum over ranks to the residual. Ends with a barrier, and does
+  /// nothing where the model is whole.
+  void add_up(SumOf of, int worker);
   void route(std::int64_t first, std::int64_t count, const PackedLayer& layer, const Rows& normed,
              float* logits, std::int32_t* chosen, float* weights) const;
   void count_experts(std::int64_t layer, const Routing& routing, int worker);
@@ -60,6 +76,8 @@ class Layers {
   bool repeats() const {
     return step_.num_tokens() <= kRepeatedTokens && machine_.probe == nullptr;
   }
+  /// After a layer; nobody writes to the residual before the next barrier.
+  void export_residuals(std::int64_t layer, int worker);
   /// Between two barriers.
   void show_routing(std::int64_t layer, int worker);
   float* x(std::int64_t token) { return buffers_.x.data() + token * machine_.model.config.hidden; }
@@ -70,6 +88,7 @@ class Layers {
   SpinBarrier& barrier_;
   std::int64_t expert_bytes_ = 0;  // written by worker 0 alone
   std::int64_t active_experts_ = 0;
+  std::exception_ptr failure_;
 };
 
 }  // namespace gauntlet::engine::cpu

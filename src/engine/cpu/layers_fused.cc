@@ -32,11 +32,12 @@ void Layers::fused_layer(std::int64_t index, int worker) {
                  .num_tokens = tokens,
                  .x = buffers_.attended.view(),
                  .bias = layer.o_bias.data(),
-                 .output = Output::accumulate,
-                 .out = buffers_.x.data(),
+                 .output = output(),
+                 .out = sums(),
                  .out_stride = config.hidden},
                 worker);
   barrier_.wait();
+  add_up(SumOf::attention, worker);
 
   const Precision expert_precision = precision_for(layer.experts[0].gate_up);
   for (std::int64_t t = share.begin; t < share.end; ++t) {
@@ -143,6 +144,7 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
     }
   }
   if (!overlaps()) barrier_.wait();
+  clear_partial(worker);
   // Experts add to the residual in their order, whichever tokens are there: one order per sum.
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     const std::int64_t first = routing.first_slot[e];
@@ -157,7 +159,7 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
                    .x = buffers_.activated.view(first),
                    .bias = expert.down_bias.data(),
                    .output = Output::accumulate,
-                   .out = buffers_.x.data(),
+                   .out = sums(),
                    .out_stride = config.hidden,
                    .out_rows = routing.slot_token.data() + first,
                    .token_weights = routing.slot_weight.data() + first},
@@ -165,8 +167,10 @@ void Layers::fused_experts(const PackedLayer& layer, const Routing& routing, con
   }
   barrier_.wait();
   // The next to arrive comes from behind another barrier.
-  if (worker != 0 || !overlaps()) return;
-  for (Milestone& activated : buffers_.activated_experts) activated.reset();
+  if (worker == 0 && overlaps()) {
+    for (Milestone& activated : buffers_.activated_experts) activated.reset();
+  }
+  add_up(SumOf::experts, worker);
 }
 
 /// This worker's share of one expert's gates and ups, activated and rounded while they are in

@@ -62,21 +62,28 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   attend(index, worker);
   barrier_.wait();
   round(buffers_.attended, layer.o, rows);
+  const bool is_whole = machine_.rank_sum == nullptr;
+  float* projected = is_whole ? normed.row(0) : buffers_.partial.data();  // [tokens, hidden]
   share_product({.weights = layer.o,
                  .precision = precision_for(layer.o),
                  .group_end = layer.o.num_groups(),
                  .num_tokens = tokens,
                  .x = buffers_.attended.view(),
-                 .out = normed.row(0),
-                 .out_stride = normed.stride()},
+                 .out = projected,
+                 .out_stride = config.hidden},
                 worker);
   barrier_.wait();
   for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-    add(normed.row(t), layer.o_bias.data(), config.hidden);
+    add(projected + t * config.hidden, layer.o_bias.data(), config.hidden);
   }
   barrier_.wait();
-  for (std::int64_t t = rows.begin; t < rows.end; ++t) add(x(t), normed.row(t), config.hidden);
-  barrier_.wait();
+  if (is_whole) {
+    for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+      add(x(t), projected + t * config.hidden, config.hidden);
+    }
+    barrier_.wait();
+  }
+  add_up(SumOf::attention, worker);
 
   norm(layer.mlp_norm);
   round(normed, layer.experts[0].gate_up, rows);
@@ -131,15 +138,18 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
                   worker);
   });
   // A token's slots lie in the order of its experts: the order in which the fused layer adds them.
-  const Share columns = share_of(config.hidden, kGroupRows, worker, machine_.workers);
+  const Share columns =
+      share_of(config.hidden, kGroupRows * kernels::cpu::kTileGroups, worker, machine_.workers);
+  clear_partial(worker);
   for (std::size_t s = 0; s < routing.slot_token.size(); ++s) {
-    float* out = x(routing.slot_token[s]);
+    float* out = sums() + routing.slot_token[s] * config.hidden;
     const float* term = buffers_.expert_out.row(static_cast<std::int64_t>(s));
     for (std::int64_t i = columns.begin; i < columns.end; ++i) {
       out[i] += term[i] * routing.slot_weight[s];
     }
   }
   barrier_.wait();
+  add_up(SumOf::experts, worker);
 }
 
 }  // namespace gauntlet::engine::cpu

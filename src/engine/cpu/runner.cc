@@ -28,8 +28,12 @@ class CpuRunner final : public Runner {
         machine_{model_, plan_, kernels::cpu::kernels(plan_.simd), rope_, store_, threads_->size()},
         screened_(machine_, barrier_),
         max_tokens_(parts.max_tokens),
+        rank_sum_(std::move(parts.rank_sum)),
         final_(kLogitRows, model_.config.hidden),
-        logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {}
+        logits_(static_cast<std::size_t>(kLogitRows * logit_stride())) {
+    machine_.rank_sum = rank_sum_.get();
+    machine_.export_layers = std::move(parts.export_layers);
+  }
 
   const model::ModelConfig& config() const override { return model_.config; }
   const Plan& plan() const override { return plan_; }
@@ -37,20 +41,16 @@ class CpuRunner final : public Runner {
     return {.tokens = max_tokens_,
             .items = max_tokens_,
             .vocab = model_.config.vocab,
-            .page_tokens = kernels::cpu::kPageTokens};
+            .page_tokens = kernels::cpu::kPageTokens,
+            .export_layers = std::ssize(machine_.export_layers)};
   }
   int most_in_flight() const override { return 1; }
   StepTraffic last_traffic() const override { return traffic_; }
   std::span<const std::int64_t> expert_tokens() const override { return buffers_.expert_tokens; }
+  std::span<const float> last_residuals() const override { return buffers_.residuals; }
   std::int64_t weight_bytes() const override {
     return static_cast<std::int64_t>(model_.memory.size());
   }
-
-  bool keep_residuals(const std::vector<std::int64_t>& after_layers) override {
-    machine_.kept_after = after_layers;
-    return true;
-  }
-  std::span<const float> residuals() const override { return buffers_.kept; }
 
   void watch(LayerProbe* probe) override { machine_.probe = probe; }
 
@@ -66,11 +66,11 @@ class CpuRunner final : public Runner {
     pending_.reset();
     for (const PageCopy& copy : data.copies) store_.copy(copy);
     const Step step(data);
+    buffers_.residuals.resize(static_cast<std::size_t>(
+        std::ssize(machine_.export_layers) * std::ssize(step.exported) * model_.config.hidden));
     const std::vector<StepRow>& rows = data.rows;
     const HeadKind head = head_for(rows);
     std::vector<RowResult> results(rows.size());
-    buffers_.kept.resize(static_cast<std::size_t>(
-        step.num_tokens() * std::ssize(machine_.kept_after) * model_.config.hidden));
     Layers layers(machine_, step, buffers_, barrier_);
     threads_->run([&](int worker) {
       machine_.kernels.begin_work();
@@ -79,6 +79,7 @@ class CpuRunner final : public Runner {
         const std::size_t count = std::min<std::size_t>(kLogitRows, rows.size() - first);
         const std::span<const StepRow> some(rows.data() + first, count);
         normalise(layers, some, head, worker);
+        bring_normed(some, {results.data() + first, count}, worker);
         if (screens(head, std::ssize(some))) {
           screened_.run({.rows = final_,
                          .precision = layers.precision_for(model_.lm_head),
@@ -93,6 +94,7 @@ class CpuRunner final : public Runner {
       }
       machine_.kernels.end_work();
     });
+    if (layers.failure()) std::rethrow_exception(layers.failure());
     const bool screened = screens(head, std::ssize(rows));
     for (std::size_t r = 0; screened && r < rows.size(); ++r) {
       results[r].token = screened_.token(static_cast<std::int64_t>(r));
@@ -129,6 +131,14 @@ class CpuRunner final : public Runner {
       if (head == HeadKind::screened) screened_.prepare(final_, precision, r);
     }
     barrier_.wait();
+  }
+
+  /// The rows that are multiplied next, before the next ones take their place.
+  void bring_normed(std::span<const StepRow> rows, std::span<RowResult> results, int worker) {
+    for (std::int64_t r = worker; r < std::ssize(rows); r += threads_->size()) {
+      if (!rows[r].wants_normed) continue;
+      results[r].normed.assign(final_.row(r), final_.row(r) + model_.config.hidden);
+    }
   }
 
   /// Once these rows are normalised.
@@ -203,6 +213,7 @@ class CpuRunner final : public Runner {
   Machine machine_;
   ScreenedHead screened_;
   std::int64_t max_tokens_;
+  std::shared_ptr<RankSum> rank_sum_;
   Rows final_;
   HostArray<float> logits_;
   std::optional<StepData> pending_;

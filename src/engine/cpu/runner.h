@@ -5,6 +5,7 @@
 
 #include "core/os/threads.h"
 #include "engine/cpu/packed_model.h"
+#include "engine/steps/rank_sum.h"
 #include "engine/steps/runner.h"
 
 namespace gauntlet::engine::cpu {
@@ -15,6 +16,8 @@ struct RunnerParts {
   std::int64_t max_tokens = 0;  // of a step
   std::unique_ptr<ThreadPool> threads;
   PackedModel model;
+  std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
+  std::vector<int> export_layers;     // after which residuals can be asked for
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);
 

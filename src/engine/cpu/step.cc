@@ -16,6 +16,9 @@ Step::Step(const StepData& data) {
     items.push_back({.first_token = item.first_token,
                      .num_tokens = item.num_tokens,
                      .tables = {data.table(i, KvGroup::full), data.table(i, KvGroup::sliding)}});
+    for (std::int32_t t = 0; item.exports && t < item.num_tokens; ++t) {
+      exported.push_back(item.first_token + t);
+    }
     item_of.insert(item_of.end(), static_cast<std::size_t>(item.num_tokens),
                    static_cast<std::int32_t>(i));
   }
@@ -36,6 +39,7 @@ Buffers::Private::Private(const model::ModelConfig& config)
 
 Buffers::Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int num_workers)
     : x(static_cast<std::size_t>(max_tokens * config.hidden)),
+      partial(static_cast<std::size_t>(max_tokens * config.hidden)),
       normed(max_tokens, config.hidden),
       qkv(max_tokens, config.query_width() + 2 * config.kv_width()),
       attended(max_tokens, config.query_width()),

@@ -10,6 +10,7 @@
 #include "engine/cpu/routing.h"
 #include "engine/cpu/rows.h"
 #include "engine/steps/layer_probe.h"
+#include "engine/steps/rank_sum.h"
 #include "engine/steps/rope.h"
 #include "engine/steps/step_data.h"
 #include "kernels/cpu/kernels.h"
@@ -31,6 +32,7 @@ struct Step {
   std::vector<std::int64_t> slots;
   std::vector<std::int32_t> item_of;  // per token
   std::vector<StepItem> items;
+  std::vector<std::int32_t> exported;  // tokens whose residuals are wanted
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(ids.size()); }
 };
@@ -43,8 +45,9 @@ struct Machine {
   const Rope& rope;
   KvStore& kv;
   int workers;
-  LayerProbe* probe = nullptr;                // null: nobody watches
-  std::vector<std::int64_t> kept_after = {};  // layers whose residuals are kept
+  LayerProbe* probe = nullptr;  // null: nobody watches
+  RankSum* rank_sum = nullptr;  // null: what a layer adds is whole
+  std::vector<int> export_layers = {};
 };
 
 /// Buffers for up to max_tokens, allocated once.
@@ -52,7 +55,7 @@ struct Buffers {
   Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
 
   HostArray<float> x;                // [tokens, hidden]: the residual stream
-  std::vector<float> kept;           // [tokens, kept_after, hidden], of the step under way
+  HostArray<float> partial;          // the same: this rank's part of what is added; untouched else
   Rows normed;                       // [tokens, hidden]
   Rows qkv;                          // [tokens, query_width + 2 * kv_width]
   Rows attended;                     // [tokens, query_width]
@@ -63,7 +66,8 @@ struct Buffers {
   HostArray<float> router;           // [tokens, experts rounded up to 16]
   std::vector<std::int32_t> chosen;  // [tokens, experts_per_token]
   std::vector<float> chosen_weights;
-  std::vector<std::int64_t> expert_tokens;   // [layers, experts]: of all steps, worker 0's to write
+  std::vector<float> residuals;             // [export layers, exported tokens, hidden], of one step
+  std::vector<std::int64_t> expert_tokens;  // [layers, experts]: of all steps, worker 0's to write
   std::vector<Milestone> activated_experts;  // of this layer, where stages overlap
 
   /// What a worker keeps to itself: small steps are cheaper to repeat than to share.

@@ -19,7 +19,7 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(q, tokens * config.query_width());
   place(attended, tokens * stride(config.query_width()));
   place(attention, sizes.attention_bytes);
-  place(arrived, sizes.sequences * config.num_kv_heads);
+  place(arrived, sizes.decode_rows * config.num_kv_heads);
   place(chosen, slots);
   place(chosen_weights, slots);
   place(first_slot, config.num_layers * (config.num_experts + 1));
@@ -30,8 +30,10 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(permuted, slots * stride(config.hidden));
   place(activated, slots * stride(config.intermediate));
   place(experts, slots * config.hidden);
-  if (sizes.fusion == Fusion::op_by_op) {
+  if (sizes.fusion == Fusion::op_by_op || sizes.sums_over_ranks) {
     place(projected, tokens * config.hidden);
+  }
+  if (sizes.fusion == Fusion::op_by_op) {
     place(unrounded, tokens * config.hidden);
     place(router_logits, tokens * config.num_experts);
     place(gate_up, slots * 2 * config.intermediate);
@@ -39,6 +41,7 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   place(final_rows, kLogitRows * stride(config.hidden));
   place(logits, kLogitRows * config.vocab);
   place(choices, tokens);
+  place(residuals, sizes.export_layers * tokens * config.hidden);
   attention_bytes = sizes.attention_bytes;
   return bytes;
 }

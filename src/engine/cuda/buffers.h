@@ -16,8 +16,11 @@ inline constexpr int kLogitRows = 256;
 struct BufferSizes {
   std::int64_t tokens = 0;           // of one step
   std::int64_t sequences = 0;        // of one step
+  std::int64_t decode_rows = 0;      // tokens that decode in one launch: no fewer than sequences
   std::int64_t attention_bytes = 0;  // scratch of the attention kernels
   Fusion fusion = Fusion::fused;     // op by op, what passes between operations lies in memory
+  bool sums_over_ranks = false;      // what a layer adds lies in memory before it is added
+  std::int64_t export_layers = 0;    // whose residuals are kept until the step's end
 };
 
 struct Buffers {
@@ -45,13 +48,15 @@ struct Buffers {
   __nv_bfloat16* permuted = nullptr;            // [slots, stride(hidden)]
   __nv_bfloat16* activated = nullptr;           // [slots, stride(intermediate)]
   float* experts = nullptr;                     // [slots, hidden], by token and rank; or by slot
-  float* projected = nullptr;                   // [tokens, hidden], op by op: what o gave
+  float* projected = nullptr;                   // [tokens, hidden], op by op: what o gave; or what
+                                                // ranks add up
   float* unrounded = nullptr;                   // [tokens, hidden], op by op: what the router reads
   float* router_logits = nullptr;               // [tokens, num_experts], op by op
   float* gate_up = nullptr;                     // [slots, 2 * intermediate], op by op
   __nv_bfloat16* final_rows = nullptr;          // [kLogitRows, stride(hidden)]
   float* logits = nullptr;                      // [kLogitRows, vocab]
   kernels::cuda::RowChoice* choices = nullptr;  // [tokens]
+  float* residuals = nullptr;                   // [export layers, tokens, hidden]
   std::int64_t attention_bytes = 0;
 
  private:

@@ -16,7 +16,7 @@ constexpr int kLeastTablePages = 16;
 
 int padded_batch(int sequences, const DecodeLimits& limits) {
   if (sequences <= kExactBatch) return sequences;
-  return std::min((sequences + kPadTo - 1) / kPadTo * kPadTo, limits.sequences);
+  return std::min((sequences + kPadTo - 1) / kPadTo * kPadTo, limits.most_rows());
 }
 
 int padded_table(int pages, const DecodeLimits& limits) {

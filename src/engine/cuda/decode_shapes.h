@@ -9,6 +9,9 @@ namespace gauntlet::engine::cuda {
 struct DecodeLimits {
   int sequences = 0;  // of a step
   int pages = 0;      // of a sequence
+  int rows = 0;       // tokens that decode in one launch, where guesses make them more
+
+  int most_rows() const { return rows > sequences ? rows : sequences; }
 };
 
 /// So many sequences run at their own number, or padded to the next of a few.

@@ -17,7 +17,9 @@ Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights
                                        .plan = std::move(plan),
                                        .model = std::move(model),
                                        .pool = sizing->pool,
-                                       .sizes = sizing->buffers})));
+                                       .sizes = sizing->buffers,
+                                       .rank_sum = config.rank_sum,
+                                       .export_layers = config.export_layers})));
 }
 
 }  // namespace gauntlet::engine::inline steps

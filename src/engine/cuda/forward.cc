@@ -47,11 +47,13 @@ std::int64_t Forward::attention_bytes(const model::ModelConfig& config, const Cu
 }
 
 Forward::Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
-                 const BufferSizes& sizes, const KvMemory& kv)
+                 const BufferSizes& sizes, const KvMemory& kv, Extras extras)
     : model_(model),
       plan_(plan),
       buffers_(buffers),
       kv_(kv),
+      extras_(std::move(extras)),
+      num_tokens_(sizes.tokens),
       products_(model.config, plan, buffers, sizes) {}
 
 void Forward::run(const DeviceStep& work, cudaStream_t stream, LayerProbe* probe) {
@@ -76,43 +78,100 @@ void Forward::run(const DeviceStep& work, cudaStream_t stream, LayerProbe* probe
     layer(step, l);
     if (probe != nullptr) show_layer(step, l);
   }
+  if (exports(model_.config.num_layers - 1)) settle(step);
   if (shape.logit_rows > 0) logits(step);
+}
+
+Forward::Addend Forward::left_to_add(std::int64_t layers_before) const {
+  if (!is_fused() || layers_before == 0) return {};
+  if (!is_whole()) return {.rows = buffers_.projected, .per_token = 1};
+  return {.rows = buffers_.experts, .per_token = static_cast<int>(model_.config.experts_per_token)};
+}
+
+bool Forward::exports(std::int64_t layer) const {
+  return std::ranges::find(extras_.export_layers, layer) != extras_.export_layers.end();
+}
+
+void Forward::export_residual(const Step& step, std::int64_t layer) {
+  const auto& layers = extras_.export_layers;
+  const std::int64_t index = std::ranges::find(layers, layer) - layers.begin();
+  const std::int64_t hidden = model_.config.hidden;
+  cuda_check(cudaMemcpyAsync(buffers_.residuals + index * num_tokens_ * hidden, buffers_.x,
+                             static_cast<std::size_t>(step.shape.tokens * hidden) * sizeof(float),
+                             cudaMemcpyDeviceToDevice, step.how.stream));
+}
+
+void Forward::settle(const Step& step) {
+  const Addend left = left_to_add(model_.config.num_layers);
+  if (left.rows != nullptr) {
+    norm({.x = buffers_.x,
+          .experts = left.rows,
+          .num_experts = left.per_token,
+          .weight = model_.final_norm,
+          .epsilon = static_cast<float>(model_.config.rms_epsilon),
+          .out = buffers_.normed,
+          .out_stride = Buffers::stride(model_.config.hidden),
+          .num_tokens = step.shape.tokens,
+          .hidden = model_.config.hidden},
+         Launch{.stream = step.how.stream});
+  }
+  export_residual(step, model_.config.num_layers - 1);
+}
+
+void Forward::add_up(const Step& step, SumOf of) {
+  extras_.rank_sum->add_up({.values = buffers_.projected,
+                            .rows = step.shape.tokens,
+                            .width = model_.config.hidden,
+                            .of = of},
+                           step.how.stream);
+}
+
+void Forward::add_projected(const Step& step) {
+  // Behind a sum over ranks, which need not be a kernel, nothing starts early.
+  add_residual({.x = buffers_.x,
+                .y = buffers_.projected,
+                .num_tokens = step.shape.tokens,
+                .hidden = model_.config.hidden},
+               is_whole() ? step.how : Launch{.stream = step.how.stream});
 }
 
 void Forward::layer(const Step& step, std::size_t index) {
   const DeviceLayer& layer = model_.layers[index];
   const model::ModelConfig& config = model_.config;
+  const Addend left = left_to_add(static_cast<std::int64_t>(index));
   norm({.x = buffers_.x,
-        .experts = is_fused() && index > 0 ? buffers_.experts : nullptr,
-        .num_experts = static_cast<int>(config.experts_per_token),
+        .experts = left.rows,
+        .num_experts = left.per_token,
         .weight = layer.attention_norm,
         .epsilon = static_cast<float>(config.rms_epsilon),
         .out = buffers_.normed,
         .out_stride = Buffers::stride(config.hidden),
         .num_tokens = step.shape.tokens,
         .hidden = config.hidden},
-       step.how);
-  products_.run(step, {.weights = layer.qkv,
-                       .input = ProductInput::normed,
-                       .num_columns = step.shape.tokens,
-                       .bias = layer.qkv_bias,
-                       .out = buffers_.qkv,
-                       .out_stride = layer.qkv.rows()});
+       is_whole() ? step.how : Launch{.stream = step.how.stream});
+  const auto before = static_cast<std::int64_t>(index) - 1;
+  Step behind = step;
+  if (exports(before)) {
+    export_residual(step, before);
+    behind.how.overlap = Overlap::none;  // a copy is in front
+  }
+  products_.run(behind, {.weights = layer.qkv,
+                         .input = ProductInput::normed,
+                         .num_columns = step.shape.tokens,
+                         .bias = layer.qkv_bias,
+                         .out = buffers_.qkv,
+                         .out_stride = layer.qkv.rows()});
   attention(step, index);
+  const bool adds = is_fused() && is_whole();
   products_.run(step, {.weights = layer.o,
                        .input = ProductInput::attended,
                        .num_columns = step.shape.tokens,
                        .bias = layer.o_bias,
-                       .epilogue = is_fused() ? Epilogue::add_f32 : Epilogue::store_f32,
-                       .out = is_fused() ? buffers_.x : buffers_.projected,
+                       .epilogue = adds ? Epilogue::add_f32 : Epilogue::store_f32,
+                       .out = adds ? buffers_.x : buffers_.projected,
                        .out_stride = config.hidden});
-  if (!is_fused()) {
-    add_residual({.x = buffers_.x,
-                  .y = buffers_.projected,
-                  .num_tokens = step.shape.tokens,
-                  .hidden = config.hidden},
-                 step.how);
-  }
+  if (!is_whole()) add_up(step, SumOf::attention);
+  if (!adds) add_projected(step);
   experts(step, index);
 }
 
@@ -160,7 +219,9 @@ void Forward::attention(const Step& step, std::size_t index) {
                              .max_query = step.shape.max_query,
                              .max_context = step.shape.max_context()};
   const bool decodes = plan_.attention == AttentionKind::flash && step.shape.max_query <= 1;
-  if (!decodes || !is_fused()) rotate_and_store(step, index, batch);
+  // The joined kernel reads earlier positions while they are stored: guesses see each other's.
+  const bool joins = decodes && is_fused() && !step.shape.guesses;
+  if (!joins) rotate_and_store(step, index, batch);
   const Attention work{
       .q = buffers_.q,
       .out = buffers_.attended,
@@ -184,7 +245,7 @@ void Forward::attention(const Step& step, std::size_t index) {
   const DecodeSplit split{.pages_per_split = pages_per_split(shape, plan_),
                           .partials = buffers_.attention,
                           .arrived = buffers_.arrived};
-  if (!is_fused()) return decode_attention(work, split, step.how);
+  if (!joins) return decode_attention(work, split, step.how);
   rope_decode_attention(work,
                         {.qkv = buffers_.qkv, .qkv_stride = layer.qkv.rows(), .rope = model_.rope},
                         split, step.how);
@@ -192,11 +253,13 @@ void Forward::attention(const Step& step, std::size_t index) {
 
 void Forward::logits(const Step& step) {
   const model::ModelConfig& config = model_.config;
+  const bool is_settled = exports(config.num_layers - 1);
+  const Addend left = is_settled ? Addend{} : left_to_add(config.num_layers);
   for (int first = 0; first < step.shape.logit_rows; first += kLogitRows) {
     const int rows = std::min(kLogitRows, step.shape.logit_rows - first);
     norm({.x = buffers_.x,
-          .experts = is_fused() ? buffers_.experts : nullptr,
-          .num_experts = static_cast<int>(config.experts_per_token),
+          .experts = left.rows,
+          .num_experts = left.per_token,
           .weight = model_.final_norm,
           .epsilon = static_cast<float>(config.rms_epsilon),
           .rows = step.inputs.logit_rows + first,
@@ -204,7 +267,7 @@ void Forward::logits(const Step& step) {
           .out_stride = Buffers::stride(config.hidden),
           .num_tokens = rows,
           .hidden = config.hidden},
-         step.how);
+         is_whole() && !is_settled ? step.how : Launch{.stream = step.how.stream});
     products_.run(step, {.weights = model_.lm_head,
                          .input = ProductInput::final_rows,
                          .num_columns = rows,

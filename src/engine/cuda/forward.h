@@ -6,6 +6,7 @@
 #include "engine/cuda/kv_memory.h"
 #include "engine/cuda/products.h"
 #include "engine/cuda/step.h"
+#include "engine/steps/rank_sum.h"
 #include "kernels/cuda/router.h"
 
 namespace gauntlet::engine::cuda {
@@ -20,8 +21,12 @@ struct DeviceStep {
 
 class Forward {
  public:
+  struct Extras {
+    RankSum* rank_sum = nullptr;     // null: the model is whole
+    std::vector<int> export_layers;  // whose residuals go to a buffer
+  };
   Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
-          const BufferSizes& sizes, const KvMemory& kv);
+          const BufferSizes& sizes, const KvMemory& kv, Extras extras);
 
   /// Launches everything; choices are set when the stream has come that far. With more rows than
   /// kLogitRows, the logits of the last kLogitRows at most remain.
@@ -33,6 +38,21 @@ class Forward {
 
  private:
   bool is_fused() const { return plan_.fusion == Fusion::fused; }
+  bool is_whole() const { return extras_.rank_sum == nullptr; }
+  /// What a layer leaves to be added to the residual by the norm after it.
+  struct Addend {
+    const float* rows = nullptr;  // [tokens * per_token, hidden]; null: nothing
+    int per_token = 0;
+  };
+  Addend left_to_add(std::int64_t layers_before) const;
+  bool exports(std::int64_t layer) const;
+  /// Once the residual after it is whole: behind the next norm.
+  void export_residual(const Step& step, std::int64_t layer);
+  /// Adds what the last layer left, where its residual is exported: the last norm is of some rows.
+  void settle(const Step& step);
+  /// Rows that went to `projected` are this rank's part: from here on they are the sum.
+  void add_up(const Step& step, SumOf of);
+  void add_projected(const Step& step);
   void layer(const Step& step, std::size_t index);
   void attention(const Step& step, std::size_t index);
   void rotate_and_store(const Step& step, std::size_t index,
@@ -52,6 +72,8 @@ class Forward {
   const CudaPlan& plan_;
   const Buffers& buffers_;
   const KvMemory& kv_;
+  const Extras extras_;
+  const std::int64_t num_tokens_;  // that buffers have room for
   Products products_;
 };
 

@@ -129,26 +129,31 @@ void Forward::experts(const Step& step, std::size_t index) {
   }
   groups.slot_token = nullptr;
   groups.dealt = Dealt::earlier;
+  const bool weighs = is_fused() && is_whole();  // the norm after it adds
   products_.run(step, {.weights = layer.down,
                        .input = ProductInput::activated,
                        .num_columns = slots,
                        .bias = layer.down_bias,
-                       .epilogue = is_fused() ? Epilogue::weighted_f32 : Epilogue::store_f32,
+                       .epilogue = weighs ? Epilogue::weighted_f32 : Epilogue::store_f32,
                        .out = buffers_.experts,
                        .out_stride = config.hidden,
                        .groups = groups});
-  if (!is_fused()) {
-    weighted_combine({.x = buffers_.x,
-                      .y = buffers_.experts,
-                      .hidden = config.hidden,
-                      .num_tokens = step.shape.tokens,
-                      .experts_per_token = per_token,
-                      .chosen = buffers_.chosen,
-                      .weights = buffers_.chosen_weights,
-                      .first_slot = groups.first_slot,
-                      .slot_token = buffers_.slot_token},
-                     step.how);
-  }
+  if (weighs) return;
+  const WeightedCombine combine{.x = is_whole() ? buffers_.x : buffers_.projected,
+                                .y = buffers_.experts,
+                                .hidden = config.hidden,
+                                .num_tokens = step.shape.tokens,
+                                .experts_per_token = per_token,
+                                .chosen = buffers_.chosen,
+                                .weights = buffers_.chosen_weights,
+                                .first_slot = groups.first_slot,
+                                .slot_token = buffers_.slot_token};
+  if (is_whole()) return weighted_combine(combine, step.how);
+  const auto bytes = static_cast<std::size_t>(combine.num_tokens * combine.hidden) * sizeof(float);
+  cuda_check(cudaMemsetAsync(buffers_.projected, 0, bytes, step.how.stream));
+  weighted_combine(combine, {.stream = step.how.stream});
+  add_up(step, SumOf::experts);
+  if (!is_fused()) add_projected(step);
 }
 
 void Forward::show_routing(const Step& step, std::size_t index) const {
@@ -166,11 +171,12 @@ void Forward::show_routing(const Step& step, std::size_t index) const {
   move(buffers_.chosen_weights, weights.data(), cudaMemcpyHostToDevice);
 }
 
-/// A fused layer leaves its experts' part to be added by the next norm: here the host adds it.
+/// What a layer leaves to be added by the next norm: here the host adds it.
 void Forward::show_layer(const Step& step, std::size_t index) const {
   const auto hidden = static_cast<std::size_t>(model_.config.hidden);
   const auto tokens = static_cast<std::size_t>(step.shape.tokens);
-  const auto ranks = is_fused() ? static_cast<std::size_t>(model_.config.experts_per_token) : 0;
+  const Addend left = left_to_add(static_cast<std::int64_t>(index) + 1);
+  const auto ranks = static_cast<std::size_t>(left.per_token);
   std::vector<float> x(tokens * hidden), experts(tokens * ranks * hidden);
   const auto bring = [&](std::vector<float>& to, const float* from) {
     cuda_check(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(float), cudaMemcpyDeviceToHost,
@@ -178,7 +184,7 @@ void Forward::show_layer(const Step& step, std::size_t index) const {
     cuda_check(cudaStreamSynchronize(step.how.stream));
   };
   bring(x, buffers_.x);
-  bring(experts, buffers_.experts);
+  if (left.rows != nullptr) bring(experts, left.rows);
   for (std::size_t t = 0; t < tokens; ++t) {
     for (std::size_t r = 0; r < ranks; ++r) {
       for (std::size_t i = 0; i < hidden; ++i) {

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "engine/cuda/decode_shapes.h"
+#include "engine/cuda/flight.h"
 #include "engine/cuda/forward.h"
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/step_parts.h"
@@ -15,41 +16,28 @@ namespace gauntlet::engine::cuda {
 namespace {
 
 using kernels::cuda::kPageTokens;
-using kernels::cuda::RowChoice;
 
 constexpr int kInFlight = 2;
-constexpr int kMostParts = 2;
+
+/// Of a sequence whose rows are masked: a token and seven guesses.
+constexpr std::int64_t kMostRowsPerSequence = 8;
 
 /// The largest inputs: a step of prompts, and one whose every row is masked.
-std::array<StepShape, 2> largest_shapes(const model::ModelConfig& config,
-                                        const BufferSizes& sizes) {
+std::array<StepShape, 2> largest_shapes(const model::ModelConfig& config, const BufferSizes& sizes,
+                                        Determinism determinism) {
   const StepShape largest{.tokens = static_cast<int>(sizes.tokens),
-                          .sequences = static_cast<int>(sizes.sequences),
+                          .sequences = static_cast<int>(sizes.decode_rows),
                           .table_stride = static_cast<int>(pages_of(config.max_positions)),
                           .logit_rows = static_cast<int>(sizes.tokens)};
   StepShape masked = largest;
-  masked.logit_rows = masked.sequences;
+  // Apart, tokens that decode are cut into launches that are no larger than the first.
+  const std::int64_t rows = determinism == Determinism::per_request
+                                ? sizes.decode_rows
+                                : std::min(sizes.tokens, kMostRowsPerSequence * sizes.decode_rows);
+  masked.logit_rows = static_cast<int>(rows);
   masked.mask_words = static_cast<int>((config.vocab + 31) / 32);
   return {largest, masked};
 }
-
-/// What a step leaves on the host, and where it stands.
-struct Flight {
-  Flight(std::int64_t choice_bytes, std::int64_t slot_bytes, HostMemory kind)
-      : choices(choice_bytes, kind) {
-    for (int i = 0; i < kMostParts; ++i) slots.emplace_back(slot_bytes, kind);
-  }
-
-  StepData step;
-  std::vector<StepPart> parts;
-  std::vector<std::int32_t> places;  // of each row's choice
-  HostBuffer choices;                // RowChoice by place
-  std::deque<HostBuffer> slots;      // of each part: a copy of first_slot
-  std::optional<PinnedMemory> logits;
-  std::int64_t logit_capacity = 0;       // rows
-  std::vector<std::int32_t> logit_rows;  // of the step: those whose logits were brought
-  CudaEvent done;
-};
 
 /// When the kernels of a step began and ended.
 struct StepClock {
@@ -67,14 +55,15 @@ class CudaRunner final : public Runner {
         kv_(model_.config, parts.pool, plan_.cuda->kv),
         sizes_(parts.sizes),
         buffers_(model_.config, sizes_),
-        inputs_(largest_shapes(model_.config, sizes_), kInFlight * kMostParts,
-                variants().host_memory),
+        inputs_(largest_shapes(model_.config, sizes_, variants().determinism),
+                kInFlight * most_parts(), variants().host_memory),
         expert_tokens_(
             static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
-        forward_(model_, *plan_.cuda, buffers_, sizes_, kv_) {
+        rank_sum_(std::move(parts.rank_sum)),
+        forward_(model_, *plan_.cuda, buffers_, sizes_, kv_,
+                 {.rank_sum = rank_sum_.get(), .export_layers = std::move(parts.export_layers)}) {
     for (int i = 0; i < kInFlight; ++i) {
-      flights_.emplace_back(sizes_.tokens * static_cast<std::int64_t>(sizeof(RowChoice)),
-                            slot_bytes(), variants().host_memory);
+      flights_.emplace_back(model_.config, sizes_, most_parts(), variants().host_memory);
     }
     cuda_check(cudaDeviceSynchronize());
     if (variants().graphs == Graphs::on) capture_ahead();
@@ -87,11 +76,15 @@ class CudaRunner final : public Runner {
     return {.tokens = sizes_.tokens,
             .items = sizes_.sequences,
             .vocab = model_.config.vocab,
-            .page_tokens = kPageTokens};
+            .page_tokens = kPageTokens,
+            .export_layers = sizes_.export_layers};
   }
   int most_in_flight() const override { return kInFlight; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
+  std::span<const float> last_residuals() const override {
+    return finished_ > 0 ? flight_of(finished_).residuals() : std::span<const float>();
+  }
   std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
   void watch(LayerProbe* probe) override { probe_ = probe; }
   void time_gaps(std::vector<double>* us) override { gaps_us_ = us; }
@@ -103,11 +96,11 @@ class CudaRunner final : public Runner {
   const CudaOptions& variants() const { return plan_.cuda->variants; }
   DecodeLimits decode_limits() const {
     return {.sequences = static_cast<int>(sizes_.sequences),
-            .pages = static_cast<int>(pages_of(model_.config.max_positions))};
+            .pages = static_cast<int>(pages_of(model_.config.max_positions)),
+            .rows = static_cast<int>(sizes_.decode_rows)};
   }
-  std::int64_t slot_bytes() const {
-    return model_.config.num_layers * (model_.config.num_experts + 1) *
-           static_cast<std::int64_t>(sizeof(std::int32_t));
+  int most_parts() const {
+    return variants().determinism == Determinism::per_request ? kMostParts : 1;
   }
   Flight& flight_of(Ticket ticket) {
     return flights_[static_cast<std::size_t>(ticket % kInFlight)];
@@ -129,8 +122,6 @@ class CudaRunner final : public Runner {
   void capture_ahead();
   /// What a graph holds: from inputs on the device to choices on the device.
   void compute(const StepShape& shape, int first_choice, cudaStream_t stream);
-  void bring_results(Flight& flight, std::size_t part);
-  void bring_logits(Flight& flight, std::size_t part);
   void count_experts(const Flight& flight);
   /// One more than may be in flight, since a gap lies between two.
   StepClock& clock_of(Ticket ticket) {
@@ -149,6 +140,7 @@ class CudaRunner final : public Runner {
   StepInputs inputs_;
   std::deque<Flight> flights_;
   std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
+  std::shared_ptr<RankSum> rank_sum_;
   Forward forward_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;
@@ -180,13 +172,10 @@ Ticket CudaRunner::start(StepData step) {
   cuda_check(cudaSetDevice(device_));
   const std::vector<std::int32_t> late = late_places();
   Flight& flight = flight_of(started_ + 1);
-  flight.step = std::move(step);
-  flight.parts =
-      cut_step(flight.step, variants().determinism, decode_limits(), model_.config.vocab);
-  flight.places = choice_places(flight.step, flight.parts);
-  flight.logit_rows.clear();
+  auto parts = cut_step(step, variants().determinism, decode_limits(), model_.config.vocab);
+  flight.begin(std::move(step), std::move(parts));
   kv_.copy(flight.step.copies, stream_);
-  const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * kMostParts;
+  const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * most_parts();
   for (std::size_t p = 0; p < flight.parts.size(); ++p) {
     start(flight, p, first_staged + static_cast<int>(p), late);
   }
@@ -214,7 +203,7 @@ void CudaRunner::start(Flight& flight, std::size_t part, int staged,
     compute(shape, own.first_row, stream_);
   }
   if (gaps_us_ && part + 1 == flight.parts.size()) clock_of(ticket).end.record(stream_);
-  bring_results(flight, part);
+  flight.bring(buffers_, part, stream_);
 }
 
 void CudaRunner::add_gap(Ticket ticket) {
@@ -224,42 +213,6 @@ void CudaRunner::add_gap(Ticket ticket) {
   gaps_us_->push_back(now.begin.us_since(before.end));
 }
 
-void CudaRunner::bring_results(Flight& flight, std::size_t part) {
-  const StepPart& own = flight.parts[part];
-  cuda_check(cudaMemcpyAsync(flight.slots[part].data(), buffers_.first_slot,
-                             static_cast<std::size_t>(slot_bytes()), cudaMemcpyDeviceToHost,
-                             stream_));
-  if (own.rows.empty()) return;
-  cuda_check(cudaMemcpyAsync(
-      flight.choices.data() + static_cast<std::size_t>(own.first_row) * sizeof(RowChoice),
-      buffers_.choices + own.first_row, own.rows.size() * sizeof(RowChoice), cudaMemcpyDeviceToHost,
-      stream_));
-  bring_logits(flight, part);
-}
-
-/// The last piece of rows is what is left in the buffer.
-void CudaRunner::bring_logits(Flight& flight, std::size_t part) {
-  const StepPart& own = flight.parts[part];
-  const std::size_t first = (own.rows.size() - 1) / kLogitRows * kLogitRows;
-  const auto row_bytes = static_cast<std::size_t>(model_.config.vocab) * sizeof(float);
-  for (std::size_t r = 0; r < own.rows.size(); ++r) {
-    const std::int32_t row = own.rows[r];
-    if (flight.step.rows[static_cast<std::size_t>(row)].want != Want::logits) continue;
-    check(r >= first, "logits of too many rows are wanted at once");
-    if (!flight.logits) {
-      // Few steps want logits, and those that do want them of every sequence.
-      flight.logit_capacity = kLogitRows;
-      flight.logits.emplace(flight.logit_capacity * static_cast<std::int64_t>(row_bytes));
-    }
-    check(std::ssize(flight.logit_rows) < flight.logit_capacity,
-          "logits of too many rows are wanted at once");
-    cuda_check(cudaMemcpyAsync(flight.logits->data() + flight.logit_rows.size() * row_bytes,
-                               buffers_.logits + (r - first) * model_.config.vocab, row_bytes,
-                               cudaMemcpyDeviceToHost, stream_));
-    flight.logit_rows.push_back(row);
-  }
-}
-
 std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   check(ticket == finished_ + 1 && ticket <= started_, "no such step to finish");
   Flight& flight = flight_of(ticket);
@@ -267,29 +220,14 @@ std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   cuda_check(cudaSetDevice(device_));
   flight.done.wait();
   if (gaps_us_) add_gap(ticket);
-  const auto* choices = reinterpret_cast<const RowChoice*>(flight.choices.data());
-  std::vector<RowResult> results(flight.step.rows.size());
-  for (std::size_t r = 0; r < results.size(); ++r) {
-    const RowChoice& choice = choices[flight.places[r]];
-    if (flight.step.rows[r].want != Want::nothing) {
-      results[r].token = choice.token;
-      results[r].log_probability = choice.log_probability;
-    }
-    results[r].target_log_probability = choice.target_log_probability;
-  }
-  const auto vocab = static_cast<std::size_t>(model_.config.vocab);
-  for (std::size_t i = 0; i < flight.logit_rows.size(); ++i) {
-    const auto* from = reinterpret_cast<const float*>(flight.logits->data()) + i * vocab;
-    results[static_cast<std::size_t>(flight.logit_rows[i])].logits.assign(from, from + vocab);
-  }
   count_experts(flight);
-  return results;
+  return flight.results();
 }
 
 void CudaRunner::count_experts(const Flight& flight) {
   const auto num_experts = static_cast<std::size_t>(model_.config.num_experts);
   for (std::size_t p = 0; p < flight.parts.size(); ++p) {
-    const auto* first = reinterpret_cast<const std::int32_t*>(flight.slots[p].data());
+    const auto* first = flight.first_slot(p);
     for (std::size_t i = 0; i < expert_tokens_.size(); ++i) {
       const std::size_t at = i / num_experts * (num_experts + 1) + i % num_experts;
       expert_tokens_[i] += first[at + 1] - first[at];
@@ -305,7 +243,7 @@ StepTraffic CudaRunner::last_traffic() const {
   StepTraffic traffic{.kv_bytes = kv_bytes_seen(flight.step, config,
                                                 KvMemory::position_bytes(config, plan_.cuda->kv))};
   for (std::size_t p = 0; p < flight.parts.size(); ++p) {
-    const auto* first = reinterpret_cast<const std::int32_t*>(flight.slots[p].data());
+    const auto* first = flight.first_slot(p);
     for (std::size_t l = 0; l < model_.layers.size(); ++l) {
       const DeviceLayer& layer = model_.layers[l];
       traffic.dense_bytes +=

@@ -6,6 +6,7 @@
 
 #include "engine/cuda/buffers.h"
 #include "engine/cuda/device_model.h"
+#include "engine/steps/rank_sum.h"
 #include "engine/steps/runner.h"
 
 namespace gauntlet::engine::cuda {
@@ -16,6 +17,8 @@ struct RunnerParts {
   DeviceModel model;
   KvPoolConfig pool;
   BufferSizes sizes;
+  std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
+  std::vector<int> export_layers;     // after which residuals can be asked for
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);
 

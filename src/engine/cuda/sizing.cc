@@ -16,6 +16,9 @@ namespace {
 
 using kernels::cuda::kPageTokens;
 
+/// A token and seven guesses behind it, of one sequence.
+constexpr std::int64_t kLeastDecodeRows = 8;
+
 Expected<GpuTraits> find_gpu(int device) {
   const GpuQuery query = query_gpus();
   if (query.gpus.empty()) return Error{query.reason};
@@ -84,13 +87,20 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
   const auto plan = resolve(config.options, *gpu);
   if (!plan) return plan.error();
   if (const auto fits = check_shape(shape); !fits) return fits.error();
+  if (const auto known = check_export_layers(config.export_layers, shape); !known) {
+    return known.error();
+  }
 
+  const std::int64_t decode_rows = std::max(config.max_sequences, kLeastDecodeRows);
   CudaSizing sizing{.plan = *plan,
                     .buffers = {.tokens = std::max(config.max_batch_tokens, config.max_sequences),
                                 .sequences = config.max_sequences,
+                                .decode_rows = decode_rows,
                                 .attention_bytes = Forward::attention_bytes(
-                                    shape, *plan, config.max_sequences, shape.max_positions),
-                                .fusion = plan->fusion},
+                                    shape, *plan, decode_rows, shape.max_positions),
+                                .fusion = plan->fusion,
+                                .sums_over_ranks = config.rank_sum != nullptr,
+                                .export_layers = std::ssize(config.export_layers)},
                     .pool = {.page_tokens = kPageTokens, .window = shape.sliding_window}};
   std::size_t free_bytes = 0, all_bytes = 0;
   cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes));

@@ -21,6 +21,7 @@ struct StepShape {
   int table_stride = 0;  // pages of the longest sequence, or more
   int logit_rows = 0;
   int max_query = 0;     // 1: every sequence has one token
+  bool guesses = false;  // and some are the same sequence's, further on
   bool greedy = true;    // no row is drawn at random
   bool targets = false;  // log-probabilities of given tokens are wanted
   int mask_words = 0;    // of a row's allowed ids; 0: everything is allowed

@@ -11,16 +11,30 @@
 
 namespace gauntlet::engine::cuda {
 
-/// Items that run together, and the rows wanted of them.
+/// What kernels take for a sequence: an item, or one token of an item that decodes, which sees what
+/// the ones before it have just stored. So a guess has the bits of a token that was decoded.
+struct StepPiece {
+  std::int32_t item = 0;   // index into the step's
+  std::int32_t first = 0;  // index into the step's tokens
+  std::int32_t num_tokens = 0;
+};
+
+/// Pieces that run together, and the rows wanted of them.
 struct StepPart {
-  std::vector<std::int32_t> items;  // indices into the step's
-  std::vector<std::int32_t> rows;   // likewise, in the order of this part's tokens
-  int first_row = 0;                // of this part among those of all parts
+  std::vector<StepPiece> pieces;   // in the order of tokens
+  std::vector<std::int32_t> rows;  // likewise, in the order of this part's tokens
+  int first_row = 0;               // of this part among those of all parts
   StepShape shape;
   int real_tokens = 0;
 };
 
-/// One part; where bits must not depend on the batch, sequences that decode and prompts apart.
+/// Parts that a step can have where bits must not depend on the batch: prompts, and decoding items
+/// with up to seven guesses each.
+constexpr int kMostParts = 9;
+
+/// One part; where bits must not depend on the batch, tokens that decode and prompts apart, with as
+/// many of the first in a part as have room. Throws where there are more than kMostParts hold, or
+/// where a token is not placed in order: kernels know a token's place by its position.
 std::vector<StepPart> cut_step(const StepData& step, Determinism determinism,
                                const DecodeLimits& limits, std::int64_t vocab);
 

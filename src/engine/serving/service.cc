@@ -38,18 +38,13 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_),
       drafter_(config.speculation.drafter),
-      budget_(config.speculation.lengths, config.speculation.max_drafts) {
-  if (!drafter_) return;
-  check(executor_.keep_residuals(drafter_->residuals_after()),
-        "this backend does not keep the residuals that the drafter goes on from");
-}
+      budget_(config.speculation.lengths, config.speculation.max_drafts) {}
 
 Service::~Service() {
   // The executor outlives this, and must have nothing under way.
   for (const Flight& flight : flights_) {
     if (flight.ticket != 0) executor_.abandon(flight.ticket);
   }
-  executor_.keep_residuals({});
 }
 
 std::int64_t Service::capacity() const {

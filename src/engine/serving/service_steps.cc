@@ -51,23 +51,16 @@ void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcom
 }
 
 void Service::tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes) {
-  const std::span<const float> residuals = executor_.residuals();
-  if (residuals.empty()) return;
-  const std::size_t width =
-      drafter_->residuals_after().size() * static_cast<std::size_t>(executor_.config().hidden);
+  if (drafter_->residuals_after().empty()) return;
   std::vector<ComputedTokens> tokens;
-  std::size_t at = 0;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Work& work = flight.plan.work[i];
-    const std::int64_t count = work.count + std::ssize(outcomes[i].result.rows);
-    const std::size_t numbers = static_cast<std::size_t>(count) * width;
-    if (choices_.contains(work.id)) {
-      tokens.push_back({.id = work.id,
-                        .begin = work.begin,
-                        .count = count,
-                        .residuals = residuals.subspan(at, numbers)});
-    }
-    at += numbers;
+    const ItemResult& result = outcomes[i].result;
+    if (!choices_.contains(work.id)) continue;
+    tokens.push_back({.id = work.id,
+                      .begin = work.begin,
+                      .count = work.count + std::ssize(result.rows),
+                      .residuals = result.residuals});
   }
   drafter_->computed(tokens);
 }
@@ -160,6 +153,7 @@ BatchItem Service::item_for(const Work& work) {
   }
   if (work.is_kept_slot) return item;
   item.want = Want::nothing;
+  item.exports = drafter_ && !drafter_->residuals_after().empty();
   const Choice& choice = choices_.at(work.id);
   item.sampling = choice.sampling;
   if (work.is_last) {

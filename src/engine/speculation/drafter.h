@@ -23,7 +23,7 @@ struct ComputedTokens {
   std::int64_t id = 0;  // of the request
   std::int64_t begin = 0;
   std::int64_t count = 0;
-  std::span<const float> residuals;  // [count, residuals_after(), hidden]
+  std::span<const float> residuals;  // [residuals_after(), count, hidden]
 };
 
 class Drafter {
@@ -33,8 +33,9 @@ class Drafter {
   /// One draft for each wish, maybe empty, together: a model drafts for all in one batch. Nothing
   /// else is under way.
   virtual std::vector<Draft> propose(std::span<const DraftWish> wishes) = 0;
-  /// Layers of the target after which it wants the residuals of all tokens.
-  virtual std::vector<std::int64_t> residuals_after() const { return {}; }
+  /// The target's layers, counted from 0, after which it wants the residuals of all tokens. The
+  /// executor was made to export these.
+  virtual std::vector<int> residuals_after() const { return {}; }
   /// After each step, where it wants any. What came through no step, from the prefix cache or after
   /// a fault, is never told.
   virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}

@@ -27,8 +27,9 @@ class EagleLayer {
              std::shared_ptr<model::WeightStorage> storage, kernels::cpu::SimdLevel simd);
 
   const model::EagleHeadConfig& config() const { return config_; }
-  /// The target's residuals [count, features] as what the layer takes them for, [count, hidden].
-  void fuse(std::span<const float> residuals, std::int64_t count, float* features) const;
+  /// The target's residuals of tokens, [boundaries, tokens, hidden], from token `first` on as what
+  /// the layer takes them for, [tokens - first, hidden].
+  void fuse(std::span<const float> residuals, std::int64_t first, float* features) const;
   /// One position of each token: the token after it, and its feature. What comes out are features,
   /// too, [count, hidden].
   void run(Cache& cache, std::span<const std::int32_t> tokens, const float* features,
@@ -64,7 +65,7 @@ class EagleDrafter final : public Drafter {
  public:
   explicit EagleDrafter(std::shared_ptr<const EagleLayer> layer) : layer_(std::move(layer)) {}
   std::string_view name() const override { return "eagle3"; }
-  std::vector<std::int64_t> residuals_after() const override { return layer_->config().boundaries; }
+  std::vector<int> residuals_after() const override { return layer_->config().export_layers(); }
   void computed(std::span<const ComputedTokens> tokens) override;
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override;
   void end(std::int64_t id) override { requests_.erase(id); }

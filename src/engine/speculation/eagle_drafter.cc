@@ -31,9 +31,7 @@ void EagleDrafter::computed(std::span<const ComputedTokens> tokens) {
     const std::int64_t count = some.count - skipped;
     const std::size_t at = request.features.size();
     request.features.resize(at + static_cast<std::size_t>(count * hidden));
-    layer_->fuse(
-        some.residuals.subspan(static_cast<std::size_t>(skipped * layer_->config().features())),
-        count, request.features.data() + at);
+    layer_->fuse(some.residuals, skipped, request.features.data() + at);
   }
 }
 

@@ -78,14 +78,22 @@ void EagleLayer::norm(const float* x, const model::Vector& weight, float* out) c
                     out);
 }
 
-void EagleLayer::fuse(std::span<const float> residuals, std::int64_t count, float* features) const {
+void EagleLayer::fuse(std::span<const float> residuals, std::int64_t first, float* features) const {
+  const std::int64_t hidden = config_.hidden;
   const std::int64_t width = config_.features();
-  if (!config_.norm_before_fc) return product(fc_, residuals.data(), count, features);
-  std::vector<float> normed(residuals.size());
-  for (std::int64_t t = 0; t < count; ++t) {
-    norm(residuals.data() + t * width, head_.fc_norm, normed.data() + t * width);
+  const std::int64_t tokens = std::ssize(residuals) / width;
+  const std::int64_t count = tokens - first;
+  std::vector<float> joined(static_cast<std::size_t>(count * width));
+  for (std::int64_t b = 0; b < std::ssize(config_.boundaries); ++b) {
+    const float* from = residuals.data() + (b * tokens + first) * hidden;
+    for (std::int64_t t = 0; t < count; ++t) {
+      std::copy_n(from + t * hidden, hidden, joined.data() + t * width + b * hidden);
+    }
   }
-  product(fc_, normed.data(), count, features);
+  for (std::int64_t t = 0; config_.norm_before_fc && t < count; ++t) {
+    norm(joined.data() + t * width, head_.fc_norm, joined.data() + t * width);
+  }
+  product(fc_, joined.data(), count, features);
 }
 
 void EagleLayer::rotate(float* heads, std::int64_t num_heads, std::int64_t position) const {

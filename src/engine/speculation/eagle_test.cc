@@ -24,12 +24,17 @@ model::EagleHead golden_head(const model::ModelConfig& target) {
 struct GoldenHead {
   explicit GoldenHead(const EngineOptions& options = {})
       : weights(golden_model("gauntlet-tiny")),
-        executor(executor_for(weights, options)),
-        layer(std::make_shared<EagleLayer>(golden_head(weights.config), weights.embedding,
-                                           weights.storage, executor->plan().simd)),
+        head(golden_head(weights.config)),
+        executor(
+            std::move(make_cpu_executor(weights, {.options = options,
+                                                  .export_layers = head.config.export_layers()})
+                          .value())),
+        layer(std::make_shared<EagleLayer>(head, weights.embedding, weights.storage,
+                                           executor->plan().simd)),
         golden(golden_file("gauntlet-tiny-eagle3")) {}
 
   model::ModelWeights weights;
+  model::EagleHead head;
   std::unique_ptr<Executor> executor;
   std::shared_ptr<const EagleLayer> layer;
   nlohmann::json golden;
@@ -38,18 +43,19 @@ struct GoldenHead {
 TEST(EagleLayer, drafts_what_the_golden_values_say) {
   GoldenHead here;
   const std::int64_t hidden = here.weights.config.hidden;
-  ASSERT_TRUE(here.executor->keep_residuals(here.layer->config().boundaries));
   for (const auto& entry : here.golden.at("cases")) {
     auto ids = entry.at("ids").get<std::vector<std::int32_t>>();
     const SequenceId sequence = here.executor->kv().create();
     std::vector<float> features;
     for (std::int64_t at = 0; at < std::ssize(ids); at += 100) {
       const std::int64_t end = std::min<std::int64_t>(at + 100, std::ssize(ids));
-      step(*here.executor, {.sequence = sequence,
-                            .tokens = {ids.begin() + at, ids.begin() + end},
-                            .want = Want::nothing});
+      const ItemResult result =
+          step(*here.executor, {.sequence = sequence,
+                                .tokens = {ids.begin() + at, ids.begin() + end},
+                                .want = Want::nothing,
+                                .exports = true});
       features.resize(static_cast<std::size_t>(end * hidden));
-      here.layer->fuse(here.executor->residuals(), end - at, features.data() + at * hidden);
+      here.layer->fuse(result.residuals, 0, features.data() + at * hidden);
     }
     here.executor->kv().free(sequence);
     const auto first = entry.at("fused_first8").get<std::vector<float>>();
@@ -101,7 +107,7 @@ class WatchedDrafter final : public Drafter {
  public:
   explicit WatchedDrafter(std::shared_ptr<const EagleLayer> layer) : inner_(std::move(layer)) {}
   std::string_view name() const override { return inner_.name(); }
-  std::vector<std::int64_t> residuals_after() const override { return inner_.residuals_after(); }
+  std::vector<int> residuals_after() const override { return inner_.residuals_after(); }
   void computed(std::span<const ComputedTokens> tokens) override { inner_.computed(tokens); }
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
     lengths.push_back(std::ssize(wishes[0].tokens));

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "engine/steps/executor.h"
+#include "engine/steps/rank_sum.h"
 #include "model/weights.h"
 
 namespace gauntlet::engine::inline steps {
@@ -13,6 +14,8 @@ struct CpuExecutorConfig {
   std::int64_t max_sequences = 64;
   std::int64_t max_tokens = 0;  // positions that the full layers can hold in all; 0: see below
   std::int64_t max_batch_tokens = 512;  // of one step
+  std::shared_ptr<RankSum> rank_sum;    // null: these weights are the whole model
+  std::vector<int> export_layers;       // after which residuals can be asked for
   /// Called while weights are packed, with the part done in [0, 1].
   std::function<void(double)> progress;
 };

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "engine/steps/executor.h"
+#include "engine/steps/rank_sum.h"
 #include "model/weights.h"
 
 namespace gauntlet::engine::inline steps {
@@ -17,6 +18,8 @@ struct CudaExecutorConfig {
   std::int64_t max_sequence_tokens = 0;  // of one contiguous sequence; 0: its share of max_tokens
   std::int64_t max_batch_tokens = 8192;  // of one step
   double gpu_memory = 0.9;               // share of the free memory to use
+  std::shared_ptr<RankSum> rank_sum;     // null: these weights are the whole model
+  std::vector<int> export_layers;        // after which residuals can be asked for
   /// Called while weights are loaded, with the part done in [0, 1].
   std::function<void(double)> progress;
 };

@@ -18,6 +18,7 @@ struct RowWish {
   Want want = Want::token;
   SamplingParams sampling;             // of the token after it
   std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
+  bool wants_normed = false;
 };
 
 struct BatchItem {
@@ -34,6 +35,8 @@ struct BatchItem {
   /// KvPool::advance() keeps the place of those before them.
   std::int64_t num_drafts = 0;
   std::optional<ItemRole> role;  // none: a single token decodes
+  bool wants_normed = false;     // of the last token: what the output head reads
+  bool exports = false;          // residuals of all tokens, after each layer that exports them
 };
 
 /// The token that item `item` of the step submitted before samples.
@@ -47,6 +50,8 @@ struct ItemResult {
   std::vector<float> logits;             // [vocab] where wanted
   std::vector<double> target_log_probs;  // one per target
   std::vector<RowResult> rows;           // one per wish
+  std::vector<float> normed;             // [hidden] where wanted
+  std::vector<float> residuals;          // [exporting layers, tokens, hidden] where wanted
 };
 
 class Executor {
@@ -73,11 +78,6 @@ class Executor {
 
   /// Steps submitted from now on are watched; null: no more.
   virtual void watch(LayerProbe* probe) = 0;
-  /// As the runner's; tokens are those of the items, one behind the other.
-  virtual bool keep_residuals(const std::vector<std::int64_t>& after_layers) {
-    return after_layers.empty();
-  }
-  virtual std::span<const float> residuals() const { return {}; }
   /// As the runner's.
   virtual void time_gaps(std::vector<double>* /*us*/) {}
 

@@ -42,6 +42,7 @@ class FakeRunner final : public Runner {
   int most_in_flight() const override { return most_in_flight_; }
   void watch(LayerProbe*) override {}
   StepTraffic last_traffic() const override { return {}; }
+  std::span<const float> last_residuals() const override { return residuals_; }
   std::int64_t weight_bytes() const override { return 0; }
 
   /// Computed at once, as a device would by the time it is asked.
@@ -64,6 +65,7 @@ class FakeRunner final : public Runner {
     const Flight flight = std::move(in_flight_.front());
     in_flight_.pop_front();
     before_finish(flight.step);
+    export_residuals(flight.step);
     return flight.results;
   }
 
@@ -73,6 +75,20 @@ class FakeRunner final : public Runner {
     StepData step;
     std::vector<RowResult> results;
   };
+
+  /// A token's id in every number, and a layer's number in thousands.
+  void export_residuals(const StepData& step) {
+    residuals_.clear();
+    for (std::int64_t layer = 0; layer < limits_.export_layers; ++layer) {
+      for (const StepData::Item& item : step.items) {
+        for (std::int32_t t = 0; item.exports && t < item.num_tokens; ++t) {
+          const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token + t)];
+          residuals_.insert(residuals_.end(), static_cast<std::size_t>(config_.hidden),
+                            static_cast<float>(1000 * layer + token.id));
+        }
+      }
+    }
+  }
 
   void compute(StepData& step, std::size_t index, std::vector<RowResult>& results) {
     const StepData::Item& item = step.items[index];
@@ -88,6 +104,10 @@ class FakeRunner final : public Runner {
       const History history = read(step, index, position);
       RowResult result;
       if (row.want != Want::nothing) result.token = choose(step, row, history);
+      if (row.wants_normed) {
+        result.normed.assign(static_cast<std::size_t>(config_.hidden),
+                             static_cast<float>(history.back()));
+      }
       if (row.target >= 0) result.target_log_probability = next(history) == row.target ? 0 : -1;
       results.push_back(result);
     }
@@ -139,7 +159,8 @@ class FakeRunner final : public Runner {
   const int most_in_flight_;
   Plan plan_;
   std::deque<Flight> in_flight_;
-  std::vector<RowResult> last_;  // of the step started last
+  std::vector<RowResult> last_;   // of the step started last
+  std::vector<float> residuals_;  // of the step finished last
   std::map<std::tuple<KvGroup, std::int32_t, std::int64_t>, std::int32_t> cells_;  // page, slot
   Ticket started_ = 0;
 };

@@ -27,11 +27,11 @@ void PooledExecutor::add_tokens(const BatchItem& item, StepData& step) const {
             std::ssize(pool_.table(item.sequence, KvGroup::full)) * pool_.config().page_tokens,
         "a batch item's positions were not reserved");
   const bool is_single = count == 1;
-  step.items.push_back(
-      {.first_token = static_cast<std::int32_t>(step.num_tokens()),
-       .num_tokens = static_cast<std::int32_t>(count),
-       .context = static_cast<std::int32_t>(context),
-       .role = item.role.value_or(is_single ? ItemRole::decode : ItemRole::prompt)});
+  step.items.push_back({.first_token = static_cast<std::int32_t>(step.num_tokens()),
+                        .num_tokens = static_cast<std::int32_t>(count),
+                        .context = static_cast<std::int32_t>(context),
+                        .role = item.role.value_or(is_single ? ItemRole::decode : ItemRole::prompt),
+                        .exports = item.exports});
   for (std::int64_t i = 0; i < count; ++i) {
     const auto position = static_cast<std::int32_t>(context + i);
     step.tokens.push_back({.id = resolved(item.tokens[i]), .position = position, .slot = position});
@@ -59,11 +59,13 @@ void PooledExecutor::add_rows(BatchItem& item, std::size_t index, StepData& step
     if (is_wished) {
       row.mask = mask_of(wish->allowed);
       row.want = wish->want;
+      row.wants_normed = wish->wants_normed;
       row.sampling = wish->sampling;
       use.wish = wish++ - item.rows.begin();
     } else if (is_last) {
       row.mask = mask_of(item.allowed);
       row.want = item.want;
+      row.wants_normed = item.wants_normed;
       row.sampling = item.sampling;
       flight.last_row.back() = std::ssize(step.rows);
     }
@@ -105,6 +107,7 @@ StepData PooledExecutor::flatten(std::vector<BatchItem>& items, InFlight& flight
     flight.items.push_back({.sequence = item.sequence,
                             .num_tokens = std::ssize(item.tokens),
                             .num_drafts = item.num_drafts,
+                            .exports = item.exports,
                             .num_targets = item.targets.size(),
                             .num_wishes = item.rows.size()});
     add_tokens(item, step);
@@ -156,6 +159,23 @@ void PooledExecutor::abandon(Ticket ticket) {
   }
 }
 
+void PooledExecutor::add_residuals(const InFlight& flight, std::vector<ItemResult>& results) const {
+  const std::span<const float> all = runner_->last_residuals();
+  if (all.empty()) return;
+  const std::int64_t layers = runner_->limits().export_layers, hidden = config().hidden;
+  const std::int64_t layer_numbers = std::ssize(all) / layers;
+  std::int64_t first = 0;  // number of the item's in a layer
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!flight.items[i].exports) continue;
+    const std::int64_t numbers = flight.items[i].num_tokens * hidden;
+    for (std::int64_t l = 0; l < layers; ++l) {
+      const auto from = all.begin() + l * layer_numbers + first;
+      results[i].residuals.insert(results[i].residuals.end(), from, from + numbers);
+    }
+    first += numbers;
+  }
+}
+
 std::vector<ItemResult> PooledExecutor::collect(Ticket ticket) {
   const InFlight flight = take(ticket);
   std::vector<RowResult> rows = runner_->finish(ticket);
@@ -174,10 +194,12 @@ std::vector<ItemResult> PooledExecutor::collect(Ticket ticket) {
       result.token = rows[r].token;
       result.log_probability = rows[r].log_probability;
       result.logits = std::move(rows[r].logits);
+      result.normed = std::move(rows[r].normed);
     } else if (use.wish >= 0) {
       result.rows[use.wish] = std::move(rows[r]);
     }
   }
+  add_residuals(flight, results);
   for (const ItemPart& item : flight.items) {
     pool_.commit(item.sequence, item.num_tokens - item.num_drafts);
   }

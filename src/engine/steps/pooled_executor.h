@@ -22,10 +22,6 @@ class PooledExecutor final : public Executor {
   std::vector<ItemResult> collect(Ticket ticket) override;
   void abandon(Ticket ticket) override;
   void watch(LayerProbe* probe) override { runner_->watch(probe); }
-  bool keep_residuals(const std::vector<std::int64_t>& after_layers) override {
-    return runner_->keep_residuals(after_layers);
-  }
-  std::span<const float> residuals() const override { return runner_->residuals(); }
   void time_gaps(std::vector<double>* us) override { runner_->time_gaps(us); }
   StepTraffic last_traffic() const override { return runner_->last_traffic(); }
   std::span<const std::int64_t> expert_tokens() const override { return runner_->expert_tokens(); }
@@ -43,6 +39,7 @@ class PooledExecutor final : public Executor {
     SequenceId sequence = 0;
     std::int64_t num_tokens = 0;
     std::int64_t num_drafts = 0;
+    bool exports = false;
     std::size_t num_targets = 0;
     std::size_t num_wishes = 0;
   };
@@ -62,6 +59,8 @@ class PooledExecutor final : public Executor {
   /// The oldest step's, which is no longer under way.
   InFlight take(Ticket ticket);
   void retract(const InFlight& flight);
+  /// Deals what the runner exported out to the items that asked for it.
+  void add_residuals(const InFlight& flight, std::vector<ItemResult>& results) const;
 
   KvPool pool_;
   std::unique_ptr<Runner> runner_;

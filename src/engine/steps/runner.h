@@ -40,14 +40,6 @@ class Runner {
   /// Steps started from now on are watched; null: no more. Nothing is in flight.
   virtual void watch(LayerProbe* probe) = 0;
 
-  /// The residuals of each finished step's tokens after so many layers are kept from now on, for
-  /// who goes on from them; none: no more. False where this backend cannot. Nothing is in flight.
-  virtual bool keep_residuals(const std::vector<std::int64_t>& after_layers) {
-    return after_layers.empty();
-  }
-  /// Of the step finished last, [tokens, after_layers, hidden]; until the next is started.
-  virtual std::span<const float> residuals() const { return {}; }
-
   /// From now on each finished step adds for how long the device stood idle in front of it, since
   /// the end of the step before, by the device's own clock; null: no more. Nothing is in flight.
   /// Backends without such a clock add nothing.
@@ -55,6 +47,9 @@ class Runner {
 
   /// Of the step finished last.
   virtual StepTraffic last_traffic() const = 0;
+  /// Of the step finished last, until the next is finished: the residuals of the tokens of those
+  /// items that export, after each layer that does, [layers, tokens, hidden].
+  virtual std::span<const float> last_residuals() const { return {}; }
   /// Tokens that each expert got in the steps finished so far, [layers, experts]; empty where they
   /// are not counted.
   virtual std::span<const std::int64_t> expert_tokens() const { return {}; }

@@ -1,5 +1,7 @@
 #include "engine/steps/step_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/check.h"
@@ -45,6 +47,7 @@ void check_step(const StepData& step, const StepLimits& limits) {
     check(item.num_tokens > 0 && item.first_token == next,
           "an item's tokens follow the last one's");
     next += item.num_tokens;
+    check(!item.exports || limits.export_layers > 0, "no layer of this backend exports residuals");
     check_tokens(step, item, limits);
   }
   check(next == step.num_tokens(), "every token belongs to an item");
@@ -53,6 +56,28 @@ void check_step(const StepData& step, const StepLimits& limits) {
           "every item has a table of pages");
   }
   check_rows(step, limits);
+}
+
+std::int64_t StepData::exported_before(std::int64_t item) const {
+  std::int64_t count = 0;
+  for (const Item& one : std::span(items).first(static_cast<std::size_t>(item))) {
+    count += one.exports ? one.num_tokens : 0;
+  }
+  return count;
+}
+
+Expected<void> check_export_layers(std::span<const int> layers, const model::ModelConfig& config) {
+  int last = -1;
+  for (const int layer : layers) {
+    if (layer <= last || layer >= config.num_layers) {
+      return Error{fmt::format("residuals cannot be exported after layer {}: layers ascend and "
+                               "{} has {} of them, counted from 0",
+                               layer, config.name, config.num_layers),
+                   ErrorKind::wrong_use};
+    }
+    last = layer;
+  }
+  return {};
 }
 
 std::int64_t kv_bytes_seen(const StepData& step, const model::ModelConfig& config,

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/expected.h"
 #include "engine/kv/kv_pool.h"
 #include "engine/sampling/sampler.h"
 #include "model/config.h"
@@ -41,7 +42,8 @@ struct StepRow {
   std::int32_t target = -1;  // an id whose log-probability is wanted; -1: none
   std::int32_t mask = -1;    // index into the step's masks; -1: every id is allowed
   Want want = Want::nothing;
-  SamplingParams sampling;  // its step is this row's own
+  bool wants_normed = false;  // what the output head reads comes back, too
+  SamplingParams sampling;    // its step is this row's own
 
   bool is_greedy() const { return sampling.temperature == 0 && mask < 0; }
 };
@@ -52,6 +54,7 @@ struct StepData {
     std::int32_t num_tokens = 0;
     std::int32_t context = 0;  // positions that were there before
     ItemRole role = ItemRole::prompt;
+    bool exports = false;  // its tokens' residuals come back, after each layer that exports them
 
     std::int32_t end() const { return context + num_tokens; }
   };
@@ -65,6 +68,9 @@ struct StepData {
   std::vector<PageCopy> copies;                    // to be made before anything is written
 
   std::int64_t num_tokens() const { return std::ssize(tokens); }
+  /// Tokens of those items that export: of all, and of the first so many.
+  std::int64_t num_exported() const { return exported_before(std::ssize(items)); }
+  std::int64_t exported_before(std::int64_t item) const;
   std::span<const std::int32_t> table(std::size_t item, KvGroup group) const;
 };
 
@@ -74,6 +80,8 @@ struct RowResult {
   float log_probability = 0;  // of that token, before temperature; where wanted
   double target_log_probability = 0;
   std::vector<float> logits;  // [vocab] where wanted
+  std::vector<float>
+      normed;  // [hidden] where wanted: the last residual, normed, as it is multiplied
 };
 
 /// Limits that a backend was made for.
@@ -82,10 +90,14 @@ struct StepLimits {
   std::int64_t items = 0;
   std::int64_t vocab = 0;
   std::int64_t page_tokens = 0;
+  std::int64_t export_layers = 0;  // after which residuals can come back
 };
 
 /// Throws, saying what is wrong, where no backend within these limits can compute this.
 void check_step(const StepData& step, const StepLimits& limits);
+
+/// Layers after which residuals are exported ascend and are the model's.
+Expected<void> check_export_layers(std::span<const int> layers, const model::ModelConfig& config);
 
 /// Bytes of keys and values that the step's tokens see, over all layers.
 std::int64_t kv_bytes_seen(const StepData& step, const model::ModelConfig& config,

@@ -1,0 +1,36 @@
+// Where a sum over ranks has its place: a model that is cut by heads, widths or experts computes a
+// part of what attention and experts add to the residual, and every rank needs all of it.
+#pragma once
+#include <cstdint>
+
+namespace gauntlet::engine::inline steps {
+
+/// What is summed; ranks that cut the two in different ways sum them in different groups.
+enum class SumOf { attention, experts };
+
+/// One rank's part of what a layer adds to the residual.
+struct PartialRows {
+  float* values = nullptr;  // [rows, width], on a GPU in its memory
+  std::int64_t rows = 0;    // padding included: the same on all ranks
+  std::int64_t width = 0;
+  SumOf of = SumOf::attention;
+
+  std::int64_t count() const { return rows * width; }
+};
+
+/// Called in every layer of every step, twice, in the same order on all ranks.
+class RankSum {
+ public:
+  virtual ~RankSum() = default;
+
+  /// Puts in place of the part the sum over all ranks, with the same bits on each.
+  ///
+  /// On CPUs one thread of a step calls it while the others wait; what it throws ends the step, and
+  /// this is thrown by Runner::finish(). `stream` is null.
+  ///
+  /// On a GPU it is enqueued on `stream`, a cudaStream_t. Steps that decode are captured into
+  /// graphs and replayed: there it is called once for each graph, and must be capturable.
+  virtual void add_up(const PartialRows& part, void* stream) = 0;
+};
+
+}  // namespace gauntlet::engine::inline steps
