@@ -81,8 +81,8 @@ void expect_golden(const json& made, const json& expected) {
 TEST(GenerateCommand, gives_the_golden_text_with_the_promised_keys) {
   const json expected = golden("gauntlet-tiny").at("cases")[5];
   const json made = parsed(generate(expected.at("text"), "--max-tokens 48 --format json"));
-  EXPECT_THAT(keys_of(made),
-              UnorderedElementsAre("prompt_ids", "output_ids", "text", "finish_reason", "timing"));
+  EXPECT_THAT(keys_of(made), UnorderedElementsAre("prompt_ids", "output_ids", "text",
+                                                  "finish_reason", "speculation", "timing"));
   EXPECT_THAT(keys_of(made.at("timing")),
               UnorderedElementsAre("load_ms", "ttft_ms", "prefill_tok_s", "decode_tok_s"));
   EXPECT_EQ(made.at("finish_reason"), "length");
@@ -102,6 +102,43 @@ TEST(GenerateCommand, gives_the_golden_text_of_a_folder_and_of_a_converted_file)
         parsed(generate(expected.at("text"), "--max-tokens 48 --format json --model " + from)),
         expected);
   }
+}
+
+TEST(GenerateCommand, guesses_and_says_the_same) {
+  const json plain =
+      parsed(generate("one two three one two three one", "--max-tokens 40 --format json"));
+  EXPECT_EQ(plain.at("speculation").at("steps"), 0);
+  const std::string models = std::string(kSource) + "/models/";
+  for (const std::string& how :
+       {std::string("ngram"), "draft --draft-model " + models + "gauntlet-draft",
+        "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3"}) {
+    const json made = parsed(generate("one two three one two three one",
+                                      "--max-tokens 40 --format json --draft-lengths fixed "
+                                      "--draft-tokens 3 --speculate " +
+                                          how));
+    EXPECT_EQ(made.at("output_ids"), plain.at("output_ids")) << how;
+    const json& guessed = made.at("speculation");
+    EXPECT_GT(guessed.at("drafted"), 0) << how;
+    EXPECT_LE(guessed.at("accepted"), guessed.at("drafted")) << how;
+    std::int64_t sum = 0;
+    for (const json& count : guessed.at("by_position")) sum += count.get<std::int64_t>();
+    EXPECT_EQ(guessed.at("accepted"), sum) << how;
+  }
+}
+
+TEST(GenerateCommand, refuses_a_drafter_that_does_not_fit) {
+  const std::string models = std::string(kSource) + "/models/";
+  const auto refused = [&](const std::string& options, const std::string& why) {
+    const Outcome outcome = gauntlet(generate("once", "--max-tokens 2 --speculate " + options));
+    EXPECT_NE(outcome.code, 0) << options;
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  };
+  refused("draft", "need a --draft-model");
+  refused("ngram --draft-model x", "--draft-model is for");
+  refused("eagle3 --draft-model " + models + "gauntlet-draft", "gauntlet-draft/config.json");
+  refused("eagle3 --model " + models + "gauntlet-draft --draft-model " + models +
+              "gauntlet-tiny-eagle3",
+          "the head is for a model of width 256");
 }
 
 TEST(GenerateCommand, says_the_same_as_text_from_a_file_and_from_ids) {

@@ -12,6 +12,7 @@
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/speculation_options.h"
 #include "core/text/text.h"
 #include "engine/serving/chat_session.h"
 
@@ -24,6 +25,7 @@ struct ChatOptions {
   EngineArguments engine;
   engine::ChatSettings settings{.max_tokens = 1024, .max_context = 8192};
   SamplingArguments sampling{.given = {.temperature = 1}};
+  SpeculationArguments speculation;
   Format format = Format::text;
 };
 
@@ -139,6 +141,9 @@ int chat(const ChatOptions& options) {
   if (const auto valid = engine::validate(settings.sampling); !valid) {
     return report_error(valid.error());
   }
+  if (const auto valid = check_speculation(options.speculation); !valid) {
+    return report_error(valid.error());
+  }
   auto model = open_model(options.engine);
   if (!model) return report_error(model.error());
   if (!model->tokenizer) {
@@ -148,12 +153,18 @@ int chat(const ChatOptions& options) {
   const auto harmony = model::Harmony::make(*model->tokenizer);
   if (!harmony) return report_error(harmony.error());
   settings.max_context = std::min(settings.max_context, model->weights.config.max_positions);
-  const auto executor = make_executor(
-      *model, options.engine,
-      {.positions = settings.max_context, .sequence_positions = settings.max_context});
+  const auto exported = export_layers_for(options.speculation, *model);
+  if (!exported) return report_error(exported.error());
+  const Capacity capacity{.positions = settings.max_context,
+                          .sequence_positions = settings.max_context,
+                          .export_layers = *exported};
+  const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
+  const auto speculation =
+      make_speculation(options.speculation, options.engine, capacity, *model, **executor);
+  if (!speculation) return report_error(speculation.error());
   model->weights = {};  // packed by now
-  engine::ChatSession session(**executor, *harmony, settings);
+  engine::ChatSession session(**executor, *harmony, settings, *speculation);
   converse(session, options);
   return 0;
 }
@@ -181,6 +192,7 @@ void add_chat(CLI::App& app, Context& context) {
   add_sampling_options(*command, options->sampling);
   add_activations(*command, options->engine);
   add_engine_options(*command, options->engine);
+  add_speculation_options(*command, options->speculation);
   add_format(*command, options->format);
   command->footer("Example:  gauntlet chat --model ~/models/gpt-oss-20b --effort low");
   command->callback([options, &context] { context.exit_code = chat(*options); });

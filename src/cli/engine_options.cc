@@ -202,6 +202,10 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
     return made;
   }
   if (arguments.job != nullptr) {
+    if (!capacity.export_layers.empty()) {
+      return wrong_use(
+          "--speculate eagle3 reads residuals, which ranks do not export: leave out --mesh");
+    }
     engine::RankConfig config = rank_config(arguments, *arguments.job);
     config.cpu.max_sequences = capacity.sequences;
     config.cpu.max_tokens = positions;
@@ -213,6 +217,7 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
                                     .max_sequences = capacity.sequences,
                                     .max_tokens = positions,
                                     .max_batch_tokens = arguments.chunk.value_or(kCpuChunk),
+                                    .export_layers = capacity.export_layers,
                                     .progress = progress});
 }
 

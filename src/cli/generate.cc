@@ -13,6 +13,7 @@
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/speculation_options.h"
 #include "core/os/files.h"
 #include "engine/serving/generator.h"
 
@@ -30,6 +31,7 @@ struct GenerateOptions {
   std::string prompt_ids;
   std::int64_t max_tokens = 128;
   SamplingArguments sampling;
+  SpeculationArguments speculation;
   std::vector<std::string> stops;
   bool ignore_eos = false;
   Format format = Format::text;
@@ -77,15 +79,22 @@ Expected<void> check_options(const GenerateOptions& options) {
   if (prompts != 1) {
     return wrong_use("give the prompt as one of --prompt, --prompt-file and --prompt-ids");
   }
+  if (auto valid = check_speculation(options.speculation); !valid) return valid;
   return engine::validate(options.sampling.params());
 }
 
 void print_json(const Ids& prompt, const engine::Generation& made, double load_ms) {
   const json decode = made.decode_tokens_per_s ? json(*made.decode_tokens_per_s) : json();
+  const engine::SpeculationCounts& guessed = made.speculation;
   fmt::print("{}\n", json{{"prompt_ids", prompt},
                           {"output_ids", made.output},
                           {"text", made.text},
                           {"finish_reason", engine::name_of(made.finish)},
+                          {"speculation",
+                           {{"steps", guessed.steps},
+                            {"drafted", guessed.drafted},
+                            {"accepted", guessed.accepted},
+                            {"by_position", guessed.by_position}}},
                           {"timing",
                            {{"load_ms", load_ms},
                             {"ttft_ms", made.first_token_ms},
@@ -114,9 +123,15 @@ int generate(const GenerateOptions& options, const EngineArguments& arguments) {
   if (!prompt) return report_error(prompt.error());
   const std::int64_t positions =
       std::min(std::ssize(*prompt) + options.max_tokens, model->weights.config.max_positions);
-  const auto executor =
-      make_executor(*model, arguments, {.positions = positions, .sequence_positions = positions});
+  const auto exported = export_layers_for(options.speculation, *model);
+  if (!exported) return report_error(exported.error());
+  const Capacity capacity{
+      .positions = positions, .sequence_positions = positions, .export_layers = *exported};
+  const auto executor = make_executor(*model, arguments, capacity);
   if (!executor) return report_error(executor.error());
+  const auto speculation =
+      make_speculation(options.speculation, arguments, capacity, *model, **executor);
+  if (!speculation) return report_error(speculation.error());
   model->weights = {};  // packed by now
   const double load_ms = milliseconds_since(start);
 
@@ -137,7 +152,8 @@ int generate(const GenerateOptions& options, const EngineArguments& arguments) {
       std::fflush(stdout);
     };
   }
-  engine::Generator generator(**executor, model->tokenizer ? &*model->tokenizer : nullptr);
+  engine::Generator generator(**executor, model->tokenizer ? &*model->tokenizer : nullptr,
+                              *speculation);
   const auto made = generator.run(request, events);
   line.clear();
   if (!made) return report_error(made.error());
@@ -180,6 +196,7 @@ void add_generate(CLI::App& app, Context& context) {
   add_activations(*command, options->engine);
   add_engine_options(*command, options->engine);
   add_rank_options(*command, options->engine.ranks);
+  add_speculation_options(*command, options->speculation);
   add_format(*command, options->format);
   command->footer("Example:  gauntlet generate --prompt 'Once upon a time' --max-tokens 64");
   command->callback([options, &context] { context.exit_code = start(*options); });

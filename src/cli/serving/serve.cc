@@ -13,6 +13,7 @@
 #include "cli/serving/serve_config.h"
 #include "cli/serving/serve_doctor.h"
 #include "cli/serving/serve_keys.h"
+#include "cli/speculation_options.h"
 #include "core/os/files.h"
 #include "server/engine_loop.h"
 #include "server/http/http_server.h"
@@ -27,6 +28,7 @@ using json = nlohmann::ordered_json;
 
 struct ServeOptions {
   EngineArguments engine;
+  SpeculationArguments speculation;
   std::string tokenizer;
   server::HttpServerConfig http;
   KeyOptions keys;
@@ -79,20 +81,30 @@ int serve(ServeOptions options) {
     if (!read) return report_error(read.error());
     keys.emplace(std::move(*read));
   }
+  if (const auto valid = check_speculation(options.speculation); !valid) {
+    return report_error(valid.error());
+  }
   auto model = open_model(options.engine);
   if (!model) return report_error(model.error());
   const auto tokenizer = tokenizer_for(options, *model);
   if (!tokenizer) return report_error(tokenizer.error());
-  const auto executor =
-      make_executor(*model, options.engine,
-                    {.sequences = options.scheduler.max_running, .positions = options.kv_tokens});
+  const auto exported = export_layers_for(options.speculation, *model);
+  if (!exported) return report_error(exported.error());
+  const Capacity capacity{.sequences = options.scheduler.max_running,
+                          .positions = options.kv_tokens,
+                          .export_layers = *exported};
+  const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
+  const auto speculation =
+      make_speculation(options.speculation, options.engine, capacity, *model, **executor);
+  if (!speculation) return report_error(speculation.error());
   model->weights = {};  // packed by now
   raise_file_limit();
 
   options.scheduler.max_step_tokens = (*executor)->max_batch_tokens();
-  engine::Service service(
-      **executor, {.scheduler = options.scheduler, .shares = keys ? keys->keys()->shares() : 0});
+  engine::Service service(**executor, {.scheduler = options.scheduler,
+                                       .shares = keys ? keys->keys()->shares() : 0,
+                                       .speculation = *speculation});
   const model::ModelConfig& config = (*executor)->config();
   server::ServedModel served{
       .name = options.served_name.empty() ? config.name : options.served_name,
@@ -203,6 +215,7 @@ void name_variables(CLI::App& command) {
 void add_all_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, options.engine);
   add_engine_options(command, options.engine);
+  add_speculation_options(command, options.speculation);
   // A server calls it --max-batch-tokens, too.
   command.remove_option(command.get_option("--chunk"));
   add_server_options(command, options);

@@ -205,6 +205,19 @@ void KvPool::retract(SequenceId id, std::int64_t count) {
   sequences_[id].ahead -= count;
 }
 
+void KvPool::trim(SequenceId id) {
+  at(id);
+  if (config_.is_contiguous()) return;
+  Sequence& sequence = sequences_[id];
+  const std::int64_t used =
+      (sequence.length + sequence.ahead + config_.page_tokens - 1) / config_.page_tokens;
+  for (int g = 0; g < kNumKvGroups; ++g) {
+    for (; std::ssize(sequence.tables[g]) > used; sequence.tables[g].pop_back()) {
+      give(groups_[g], sequence.tables[g].back());
+    }
+  }
+}
+
 std::int64_t KvPool::next_position(SequenceId sequence) const {
   return at(sequence).length + at(sequence).ahead;
 }

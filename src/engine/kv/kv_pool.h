@@ -66,6 +66,8 @@ class KvPool {
   /// the sequence until they are committed.
   void advance(SequenceId sequence, std::int64_t count);
   void retract(SequenceId sequence, std::int64_t count);
+  /// Gives back pages reserved behind all that was committed or is under way.
+  void trim(SequenceId sequence);
   /// Where the next step writes: behind all that was committed or is under way.
   std::int64_t next_position(SequenceId sequence) const;
   /// Free pages that reserve() would take.

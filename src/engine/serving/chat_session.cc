@@ -11,10 +11,11 @@ namespace gauntlet::engine::inline serving {
 using model::Message;
 using model::Role;
 
-ChatSession::ChatSession(Executor& executor, const model::Harmony& harmony, ChatSettings settings)
+ChatSession::ChatSession(Executor& executor, const model::Harmony& harmony, ChatSettings settings,
+                         Speculation speculation)
     : harmony_(harmony),
       settings_(std::move(settings)),
-      generator_(executor, &harmony_.tokenizer()) {
+      generator_(executor, &harmony_.tokenizer(), std::move(speculation)) {
   reset();
 }
 

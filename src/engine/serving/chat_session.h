@@ -34,7 +34,8 @@ struct ChatAnswer {
 class ChatSession {
  public:
   /// The executor and harmony's tokenizer outlive the session.
-  ChatSession(Executor& executor, const model::Harmony& harmony, ChatSettings settings);
+  ChatSession(Executor& executor, const model::Harmony& harmony, ChatSettings settings,
+              Speculation speculation = {});
 
   /// An answer that was cut short is kept as far as it came. After an error the conversation is as
   /// it was before.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/serving/text_stream.h"
 
@@ -46,6 +47,7 @@ class Listener {
     if (end_->reason == FinishReason::failed) return Error{end_->error};
     generation_.finish = end_->reason;
     generation_.reused_tokens = end_->reused_tokens;
+    generation_.speculation = end_->speculation;
     const double prompt = static_cast<double>(std::ssize(request_.prompt) - end_->reused_tokens);
     if (!generation_.output.empty()) {
       generation_.first_token_ms = first_token_s_ * 1e3;
@@ -88,11 +90,12 @@ class Listener {
 
 }  // namespace
 
-Generator::Generator(Executor& executor, const model::Tokenizer* tokenizer)
+Generator::Generator(Executor& executor, const model::Tokenizer* tokenizer, Speculation speculation)
     : executor_(executor),
       tokenizer_(tokenizer),
       service_(executor,
-               {.scheduler = {.max_step_tokens = executor.max_batch_tokens(), .max_running = 1}}) {}
+               {.scheduler = {.max_step_tokens = executor.max_batch_tokens(), .max_running = 1},
+                .speculation = std::move(speculation)}) {}
 
 Expected<void> Generator::check_request(const GenerationRequest& request) const {
   if (request.max_tokens < 1) {

@@ -34,6 +34,7 @@ struct Generation {
   std::string text;                  // the ending token and stop string not included
   FinishReason finish = FinishReason::length;
   std::int64_t reused_tokens = 0;  // of the prompt, kept from the request before
+  SpeculationCounts speculation;
   double first_token_ms = 0;
   double prefill_tokens_per_s = 0;
   std::optional<double> decode_tokens_per_s;  // none when no step followed the first token
@@ -45,7 +46,7 @@ class Generator {
  public:
   /// Both outlive the generator, which has the executor to itself. Without a tokenizer there is no
   /// text, and no stop string.
-  Generator(Executor& executor, const model::Tokenizer* tokenizer);
+  Generator(Executor& executor, const model::Tokenizer* tokenizer, Speculation speculation = {});
 
   Expected<Generation> run(const GenerationRequest& request, const GenerationEvents& events = {});
 

@@ -136,6 +136,16 @@ void Scheduler::append(RequestId id, std::int32_t token) {
   requests_[id].tokens.push_back(token);
 }
 
+void Scheduler::accept_draft(RequestId id) {
+  check(at(id).computed + 1 == std::ssize(at(id).tokens) && at(id).under_way == 0,
+        "a guess was accepted that is not the token after all that is computed");
+  Request& request = requests_[id];
+  cache_.before_step(request.sequence, 1);
+  pool_.commit(request.sequence, 1);
+  cache_.after_step(request.sequence, request.tokens);
+  request.computed = request.scheduled = pool_.length(request.sequence);
+}
+
 std::span<const std::int32_t> Scheduler::tokens(RequestId id) const { return at(id).tokens; }
 
 std::int64_t Scheduler::reused(RequestId id) const { return at(id).reused; }
@@ -374,16 +384,40 @@ void Scheduler::preempt(Request& request) {
   ++stats_.preemptions;
 }
 
-StepPlan Scheduler::plan(double now_s) {
+void Scheduler::trim() {
+  for (Request* request : running_) {
+    if (!request->had_drafts || request->under_way > 0) continue;
+    pool_.trim(request->sequence);
+    request->had_drafts = false;
+  }
+}
+
+void Scheduler::share_to_drafts(StepPlan& plan, const DraftWishes& wishes) {
+  std::int64_t budget = config_.max_step_tokens;
+  for (const Work& work : plan.work) budget -= work.count;
+  for (Work& work : plan.work) {
+    if (work.count != 1 || !work.is_last || work.is_kept_slot) continue;
+    Request& request = requests_.at(work.id);
+    std::int64_t room = std::min({budget, wishes(work.id), capacity() - work.begin - 1});
+    while (room > 0 && !make_room(request, 1 + room)) room /= 2;
+    if (room <= 0) continue;
+    work.room_for_drafts = room;
+    budget -= room;
+    request.had_drafts = true;
+    request.makes_token = false;  // how many there will be is not known
+  }
+}
+
+StepPlan Scheduler::plan(double now_s, const DraftWishes& wishes) {
   StepPlan plan{.expired = expire(now_s)};
   ++step_;
+  trim();
   admit(plan);
   for (const auto& [request, wanted] : share_budget()) {
     if (request->sequence == 0) continue;
     const bool late = is_late(*request);
     const std::int64_t count = reserve(*request, wanted, plan);
     if (count == 0) continue;
-    cache_.before_step(request->sequence, count);
     Work work{.id = request->id,
               .sequence = request->sequence,
               .begin = request->scheduled,
@@ -398,6 +432,9 @@ StepPlan Scheduler::plan(double now_s) {
     ++request->under_way;
     plan.work.push_back(work);
   }
+  if (wishes && num_under_way_ == 0) share_to_drafts(plan, wishes);
+  // A page that is held looks shared, and would be copied by who reserves more of it.
+  for (const Work& work : plan.work) cache_.before_step(work.sequence, work.count);
   ++num_under_way_;
   // A slot that had to give its pages back has nothing to compute again.
   for (auto next = waiting_.begin(); next != waiting_.end();) {

@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -77,11 +78,16 @@ struct Work {
   SequenceId sequence = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
-  bool is_last = false;       // the token after these is not known yet
-  bool is_kept_slot = false;  // its request is done, and nobody reads what comes out
+  bool is_last = false;                   // the token after these is not known yet
+  bool is_kept_slot = false;              // its request is done, and nobody reads what comes out
+  std::int64_t room_for_drafts = 0;       // positions reserved behind them for guesses
+  std::vector<std::int32_t> drafts = {};  // at most so many, which the caller puts there
   /// Its one token is what this item of the plan before samples; none: all are known.
   std::optional<std::size_t> late_item = {};
 };
+
+/// Guesses that a request which decodes would like to have behind its token.
+using DraftWishes = std::function<std::int64_t(RequestId id)>;
 
 struct StepPlan {
   std::vector<Work> work;          // in rank order
@@ -115,13 +121,16 @@ class Scheduler {
   void finish(RequestId id);
 
   /// The next step. Plans that are not complete are under way; of requests whose next token they
-  /// make, the one after it can be planned already.
-  StepPlan plan(double now_s);
+  /// make, the one after it can be planned already. Guesses get what is left of the budget when
+  /// all others have their part, and of the pages; none do while steps are under way.
+  StepPlan plan(double now_s, const DraftWishes& wishes = {});
   /// After the step: its positions are committed, or it failed and they are not. In the order of
   /// plans; when one failed, those after it did, too.
   void complete(const StepPlan& plan);
   /// The token after all others of a request, which runs.
   void append(RequestId id, std::int32_t token);
+  /// The token appended last was guessed in the step completed last: its position holds data.
+  void accept_draft(RequestId id);
   std::int64_t num_under_way() const { return num_under_way_; }
   /// Requests that run and whose next step can be planned before their token is known.
   bool all_run_ahead() const;
@@ -162,6 +171,7 @@ class Scheduler {
     std::size_t last_item = 0;     // its place in the step planned last, if it is in that
     bool makes_token = false;      // there
     bool is_gone = false;          // removed, while steps it is in are under way
+    bool had_drafts = false;       // pages reserved for them may be left
     std::int64_t reused = 0;
     std::int64_t last_step = 0;
     SequenceId sequence = 0;  // 0: waiting
@@ -205,6 +215,9 @@ class Scheduler {
   bool decodes(const Request& request) const { return request.left() == 1 || is_late(request); }
   bool is_late(const Request& request) const;
   std::vector<Share> share_budget() const;
+  void share_to_drafts(StepPlan& plan, const DraftWishes& wishes);
+  /// Pages of guesses that were not accepted go back.
+  void trim();
   void share_to_prompts(std::vector<Share>& shares, std::int64_t& budget) const;
   bool make_room(const Request& request, std::int64_t count);
   /// Positions that got pages: fewer for a prompt when they are short, none when it was preempted,

@@ -36,7 +36,9 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       now_s_(config.now_s ? config.now_s : steady_now_s),
       scheduler_config_(within(config.scheduler, executor)),
       shares_(config.shares),
-      scheduler_(executor.kv(), scheduler_config_) {}
+      scheduler_(executor.kv(), scheduler_config_),
+      drafter_(config.speculation.drafter),
+      budget_(config.speculation.lengths, config.speculation.max_drafts) {}
 
 Service::~Service() {
   // The executor outlives this, and must have nothing under way.
@@ -178,12 +180,14 @@ void Service::take_inbox() {
 
 /// Where all that run can: a request that waits for its token would else get every second step.
 bool Service::may_run_ahead() const {
-  return std::ssize(flights_) < executor_.most_in_flight() && !wants_rest_ &&
+  return !drafts_now() && std::ssize(flights_) < executor_.most_in_flight() && !wants_rest_ &&
          scheduler_config_.batching == Batching::continuous && scheduler_.all_run_ahead();
 }
 
 bool Service::start_step() {
-  StepPlan plan = scheduler_.plan(now_s_());
+  if (drafter_) begin_drafts();
+  StepPlan plan = scheduler_.plan(
+      now_s_(), drafter_ ? [this](RequestId id) { return wished_drafts(id); } : DraftWishes());
   wants_rest_ = plan.wants_rest;
   for (const RequestId id : plan.expired) {
     end(id, FinishReason::expired,
@@ -196,6 +200,7 @@ bool Service::start_step() {
     if (!choice.started_s) choice.started_s = now_s_();
   }
   Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan)});
+  if (drafter_) draft(flight);
   if (flight.plan.work.empty()) return false;
   try {
     flight.ticket = executor_.submit(items_for(flight.plan.work));
@@ -212,6 +217,7 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
     try {
       std::vector<ItemResult> results = executor_.collect(flight.ticket);
       for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
+      if (drafter_) tell_drafter(flight, outcomes);
       return outcomes;
     } catch (const std::exception& fault) {
       flight.fault = fault.what();
@@ -236,11 +242,14 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
 
 bool Service::step() {
   take_inbox();
-  if (flights_.empty()) start_step();
+  const bool was_idle = flights_.empty();
+  const double started_s = now_s_();
+  if (was_idle) start_step();
   if (flights_.back().ticket != 0 && may_run_ahead()) start_step();
   Flight flight = std::move(flights_.front());
   flights_.pop_front();
   std::vector<Outcome> outcomes = finish_step(flight);
+  if (drafter_ && was_idle && flights_.empty()) time_step(flight, outcomes, started_s);
   scheduler_.complete(flight.plan);
   // Steps that were abandoned, or could not be submitted behind another, are planned anew.
   while (!flights_.empty() && flights_.front().ticket == 0) {
@@ -271,111 +280,13 @@ void Service::deliver(const StepPlan& plan, std::vector<Outcome> outcomes) {
     }
     tell_prefill(choices_.at(work.id), work.begin + work.count);
     if (scores_prompt(work)) note_prompt(work, outcomes[i].result);
-    if (work.is_last) deliver(work.id, std::move(outcomes[i].result));
+    if (work.is_last) deliver(work, std::move(outcomes[i].result));
   }
   publish(tokens);
   if (num_failed > 0 && num_failed == plan.work.size()) check_executor();
 }
 
-std::vector<std::uint32_t> Service::allowed(RequestId id) const {
-  const ServiceRequest& request = *choices_.at(id).request;
-  if (!request.allowed) return {};
-  auto mask = request.allowed(scheduler_.tokens(id).subspan(request.prompt.size()));
-  check(mask.empty() || std::ssize(mask) * 32 >= executor_.config().vocab,
-        "a request's mask is shorter than the vocabulary");
-  return mask;
-}
-
-BatchItem Service::item_for(const Work& work) const {
-  const auto known = scheduler_.tokens(work.id);
-  BatchItem item{.sequence = work.sequence};
-  if (work.begin + work.count <= std::ssize(known)) {
-    const auto tokens = known.subspan(work.begin, work.count);
-    item.tokens.assign(tokens.begin(), tokens.end());
-  } else {
-    item.tokens = {late_token(*work.late_item)};
-  }
-  if (work.is_kept_slot) return item;
-  item.want = Want::nothing;
-  const Choice& choice = choices_.at(work.id);
-  item.sampling = choice.sampling;
-  if (work.is_last) {
-    // Steps under way have drawn before it.
-    item.sampling.step = work.begin + work.count - std::ssize(choice.request->prompt);
-    item.allowed = allowed(work.id);
-    const std::optional<int> shown = choice.request->top_log_probs;
-    if (choice.limit > 0) {
-      item.want = choice.seen || shown > 0 ? Want::logits
-                  : shown                  ? Want::log_probability
-                                           : Want::token;
-    }
-  }
-  if (scores_prompt(work)) score_prompt(work, item);
-  return item;
-}
-
-std::vector<BatchItem> Service::items_for(const std::vector<Work>& work) const {
-  std::vector<BatchItem> items;
-  items.reserve(work.size());
-  for (const Work& one : work) items.push_back(item_for(one));
-  return items;
-}
-
-/// A step that throws is halved until only those requests fail which fail alone. With one fault
-/// among them, that computes everybody else's part about twice.
-std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) {
-  if (work.empty()) return {};
-  try {
-    std::vector<ItemResult> results = executor_.collect(executor_.submit(items_for(work)));
-    std::vector<Outcome> outcomes(work.size());
-    for (std::size_t i = 0; i < work.size(); ++i) outcomes[i].result = std::move(results[i]);
-    return outcomes;
-  } catch (const std::exception& fault) {
-    return run_halves(work, fault.what());
-  }
-}
-
-std::vector<Service::Outcome> Service::run_halves(const std::vector<Work>& work,
-                                                  const std::string& fault) {
-  std::vector<Outcome> outcomes(work.size());
-  std::vector<std::size_t> again;
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    const bool is_done = executor_.kv().length(work[i].sequence) != work[i].begin;
-    if (work.size() == 1 || is_done) {
-      outcomes[i].error = "a step failed: " + fault;
-    } else {
-      again.push_back(i);
-    }
-  }
-  const std::size_t middle = again.size() / 2;
-  const auto run_half = [&](std::size_t begin, std::size_t end) {
-    std::vector<Work> half;
-    for (std::size_t i = begin; i < end; ++i) half.push_back(work[again[i]]);
-    std::vector<Outcome> some = run_apart(half);
-    for (std::size_t i = begin; i < end; ++i) outcomes[again[i]] = std::move(some[i - begin]);
-  };
-  run_half(0, middle);
-  run_half(middle, again.size());
-  return outcomes;
-}
-
-/// After a step in which nobody succeeded: was it they, or is it the executor? A request that fails
-/// alone must not end the service, and a broken device must not fail requests one by one for ever.
-void Service::check_executor() {
-  KvPool& pool = executor_.kv();
-  const SequenceId sequence = pool.create();
-  try {
-    if (pool.reserve(sequence, 1)) {
-      executor_.collect(executor_.submit({{.sequence = sequence, .tokens = {0}}}));
-    }
-  } catch (const std::exception&) {
-    pool.free(sequence);
-    throw;
-  }
-  pool.free(sequence);
-}
-
-TokenEvent Service::choose(RequestId id, Choice& choice, ItemResult result) const {
+TokenEvent Service::choose(RequestId id, Choice& choice, RowResult result) {
   TokenEvent event{
       .choice = choice.index, .token = result.token, .log_probability = result.log_probability};
   if (event.token == kNoChoice || result.logits.empty()) return event;
@@ -406,19 +317,43 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
   return std::nullopt;
 }
 
-void Service::deliver(RequestId id, ItemResult result) {
-  if (!tell_prompt(id)) return;
+void Service::deliver(const Work& work, ItemResult result) {
+  if (!tell_prompt(work.id)) return;
+  std::vector<RowResult> rows = std::move(result.rows);
+  const std::size_t num_drafts = rows.size();
+  rows.push_back({.token = result.token,
+                  .log_probability = result.log_probability,
+                  .logits = std::move(result.logits)});
+  if (num_drafts > 0) {
+    choices_.at(work.id).speculation.add_step(std::ssize(rows) - 1);
+    live_.speculation.add_step(std::ssize(rows) - 1);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_guessed = i < num_drafts && rows[i].token == work.drafts[i];
+    if (is_guessed) {
+      choices_.at(work.id).speculation.add_accepted(i);
+      live_.speculation.add_accepted(i);
+    }
+    if (!deliver(work.id, std::move(rows[i])) || !is_guessed) return;
+    scheduler_.accept_draft(work.id);
+  }
+}
+
+bool Service::deliver(RequestId id, RowResult row) {
   Choice& choice = choices_.at(id);
+  const auto fails = [&](std::string why) {
+    end(id, FinishReason::failed, std::move(why));
+    return false;
+  };
   TokenEvent event;
   try {
-    event = choose(id, choice, std::move(result));
+    event = choose(id, choice, std::move(row));
   } catch (const std::exception& fault) {
-    return end(id, FinishReason::failed, fmt::format("no token was chosen: {}", fault.what()));
+    return fails(fmt::format("no token was chosen: {}", fault.what()));
   }
   if (event.token == kNoChoice) {
-    return end(id, FinishReason::failed,
-               fmt::format("{} left no token to choose at position {}", executor_.config().name,
-                           scheduler_.tokens(id).size()));
+    return fails(fmt::format("{} left no token to choose at position {}", executor_.config().name,
+                             scheduler_.tokens(id).size()));
   }
   if (!choice.first_token_s) choice.first_token_s = now_s_();
   ++live_.output_tokens;
@@ -428,10 +363,14 @@ void Service::deliver(RequestId id, ItemResult result) {
   try {
     if (choice.events->on_token) verdict = choice.events->on_token(event);
   } catch (const std::exception& fault) {
-    return end(id, FinishReason::failed, fmt::format("its callback threw: {}", fault.what()));
+    return fails(fmt::format("its callback threw: {}", fault.what()));
   }
-  if (const auto reason = ending(choice, event.token, verdict)) return end(id, *reason);
+  if (const auto reason = ending(choice, event.token, verdict)) {
+    end(id, *reason);
+    return false;
+  }
   scheduler_.append(id, event.token);
+  return true;
 }
 
 FinishEvent Service::last_event(const Choice& choice, FinishReason reason,
@@ -444,6 +383,7 @@ FinishEvent Service::last_event(const Choice& choice, FinishReason reason,
           .error = std::move(error),
           .prompt_tokens = std::ssize(choice.request->prompt),
           .output_tokens = choice.made,
+          .speculation = choice.speculation,
           .queue_s = started - choice.submitted_s,
           .prefill_s = first_token - started,
           .decode_s = now - first_token};
@@ -452,6 +392,8 @@ FinishEvent Service::last_event(const Choice& choice, FinishReason reason,
 void Service::end(RequestId id, FinishReason reason, std::string error) {
   const Choice choice = std::move(choices_.at(id));
   choices_.erase(id);
+  budget_.end(id);
+  if (drafter_) drafter_->end(id);
   FinishEvent event = last_event(choice, reason, std::move(error));
   if (reason != FinishReason::expired) {
     event.reused_tokens = scheduler_.reused(id);

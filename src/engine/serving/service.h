@@ -16,6 +16,7 @@
 
 #include "engine/serving/scheduler.h"
 #include "engine/serving/service_request.h"
+#include "engine/speculation/speculation.h"
 #include "engine/steps/executor.h"
 
 namespace gauntlet::engine::inline serving {
@@ -25,6 +26,7 @@ struct ServiceConfig {
   /// Of all accounts together: each may fill its part of the queue. 0: anyone may fill all of it.
   double shares = 0;
   std::function<double()> now_s;  // none: the steady clock
+  Speculation speculation = {};
 };
 
 struct ServiceStats {
@@ -36,6 +38,8 @@ struct ServiceStats {
   std::int64_t prompt_tokens = 0;  // computed or reused, of prompts that are through
   std::int64_t output_tokens = 0;
   std::int64_t last_step_tokens = 0;
+  SpeculationCounts speculation;
+  std::string draft_fault;  // why nobody guesses any more; empty: nothing happened
 };
 
 class Service {
@@ -89,7 +93,10 @@ class Service {
     SamplingParams sampling;
     std::vector<PromptToken> prompt = {};  // as far as it is scored, until that was told
     bool prompt_is_done = false;
-    std::optional<SeenTokens> seen;  // where something is adjusted
+    std::optional<SeenTokens> seen;         // where something is adjusted
+    std::shared_ptr<MaskCursor> mask = {};  // behind the first `masked` tokens made; once asked for
+    std::int64_t masked = 0;
+    SpeculationCounts speculation = {};
     std::int64_t limit = 0;
     std::int64_t made = 0;
     double submitted_s = 0;
@@ -102,11 +109,23 @@ class Service {
   };
   struct Flight {
     StepPlan plan;
-    Ticket ticket = 0;  // 0: not under way
-    std::string fault;  // why it is not, or what became of it
+    Ticket ticket = 0;   // 0: not under way
+    std::string fault;   // why it is not, or what became of it
+    double draft_s = 0;  // that guessing took
   };
 
-  std::vector<std::uint32_t> allowed(RequestId id) const;
+  std::vector<std::uint32_t> checked(std::vector<std::uint32_t> mask) const;
+  std::vector<std::uint32_t> allowed(RequestId id);
+  /// Guesses that a request would like to have in the next step.
+  std::int64_t wished_drafts(RequestId id) const;
+  bool drafts_now() const;
+  void begin_drafts();
+  void draft(Flight& flight);
+  void tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes);
+  /// Tells the budget what a step took, if every request in it decoded.
+  void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
+  /// Guesses behind the item's token, as far as masks allow them.
+  void add_drafts(const Work& work, BatchItem& item);
   static bool runs_ahead(const Choice& choice);
   void take_inbox();
   /// Plans a step and submits it; false when there is nothing to compute, or it cannot be
@@ -117,8 +136,8 @@ class Service {
   bool may_run_ahead() const;
   void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
   static void tell_prefill(const Choice& choice, std::int64_t done);
-  BatchItem item_for(const Work& work) const;
-  std::vector<BatchItem> items_for(const std::vector<Work>& work) const;
+  BatchItem item_for(const Work& work);
+  std::vector<BatchItem> items_for(const std::vector<Work>& work);
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
   std::vector<Outcome> run_halves(const std::vector<Work>& work, const std::string& fault);
   void check_executor();
@@ -129,8 +148,11 @@ class Service {
   /// The prompt is computed, and its scores are told where asked for. False when that ended the
   /// choice.
   bool tell_prompt(RequestId id);
-  void deliver(RequestId id, ItemResult result);
-  TokenEvent choose(RequestId id, Choice& choice, ItemResult result) const;
+  /// Its next token, and those that were guessed as the model draws them.
+  void deliver(const Work& work, ItemResult result);
+  /// False when the choice ended.
+  bool deliver(RequestId id, RowResult row);
+  TokenEvent choose(RequestId id, Choice& choice, RowResult row);
   std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
                                      Verdict verdict) const;
   void end(RequestId id, FinishReason reason, std::string error = "");
@@ -142,6 +164,8 @@ class Service {
   const SchedulerConfig scheduler_config_;
   std::atomic<double> shares_;
   Scheduler scheduler_;
+  std::shared_ptr<Drafter> drafter_;
+  DraftBudget budget_;
   // Of the engine thread:
   std::map<RequestId, Choice> choices_;
   std::deque<Flight> flights_;  // the oldest first

@@ -10,7 +10,9 @@
 
 #include "engine/sampling/adjustments.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/token_mask.h"
 #include "engine/serving/fair_shares.h"
+#include "engine/speculation/counts.h"
 
 namespace gauntlet::engine::inline serving {
 
@@ -41,9 +43,7 @@ struct ServiceRequest {
   std::optional<int> prompt_log_probs;
   int priority = 0;
   Caller caller = {};  // its call: that of another request, or 0 for one of its own
-  /// The tokens that may follow what a choice has made so far: a bit per id, or nothing where all
-  /// may. A function of its arguments alone; none: all tokens, always.
-  std::function<std::vector<std::uint32_t>(std::span<const std::int32_t> output)> allowed;
+  TokenMask allowed;   // what may follow what a choice has made so far
 };
 
 struct RequestLimits {
@@ -80,6 +80,7 @@ struct FinishEvent {
   std::int64_t prompt_tokens = 0;
   std::int64_t reused_tokens = 0;  // of those, from the prefix cache
   std::int64_t output_tokens = 0;
+  SpeculationCounts speculation;
   double queue_s = 0;    // until its first step
   double prefill_s = 0;  // from there to its first token
   double decode_s = 0;   // from there to its end

@@ -31,7 +31,9 @@ struct BatchItem {
   std::vector<std::uint32_t> allowed;  // a bit per token id; empty: all
   std::vector<std::int32_t> targets;   // empty, or one per token: its log-probability is returned
   std::vector<RowWish> rows;           // of tokens before the last, in their order
-  std::int64_t num_drafts = 0;   // of the last tokens, guesses: collect() commits none of them
+  /// Of the last tokens, guesses: collect() commits none of them. All may be, where
+  /// KvPool::advance() keeps the place of those before them.
+  std::int64_t num_drafts = 0;
   std::optional<ItemRole> role;  // none: a single token decodes
   bool wants_normed = false;     // of the last token: what the output head reads
   bool exports = false;          // residuals of all tokens, after each layer that exports them

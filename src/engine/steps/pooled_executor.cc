@@ -101,8 +101,8 @@ StepData PooledExecutor::flatten(std::vector<BatchItem>& items, InFlight& flight
     check(!item.tokens.empty(), "a batch item has no tokens");
     check(item.targets.empty() || item.targets.size() == item.tokens.size(),
           "a batch item has as many targets as tokens, or none");
-    check(item.num_drafts >= 0 && item.num_drafts < std::ssize(item.tokens),
-          "a batch item's guesses follow a token that is known");
+    check(item.num_drafts >= 0 && item.num_drafts <= std::ssize(item.tokens),
+          "a batch item has no more guesses than tokens");
     flight.last_row.push_back(-1);
     flight.items.push_back({.sequence = item.sequence,
                             .num_tokens = std::ssize(item.tokens),

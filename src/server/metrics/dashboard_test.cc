@@ -24,7 +24,7 @@ Exposition exposed() {
       .busy = 0.5, .memory_busy = 0.5, .memory_used_bytes = 1.0, .memory_total_bytes = 1.0};
   return Exposition(render_metrics({.server = server,
                                     .model = "tiny",
-                                    .stats = {},
+                                    .stats = {.speculation = {.by_position = {1}}},
                                     .num_experts = 2,
                                     .expert_tokens = {1, 0},
                                     .gpus = {gpu}}));

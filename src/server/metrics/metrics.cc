@@ -91,6 +91,24 @@ void ServerMetrics::on_finish(const engine::FinishEvent& event) {
   }
 }
 
+void add_speculation_metrics(PrometheusText& text, const engine::SpeculationCounts& guessed) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  text.counter("gauntlet:spec_decode_num_drafts_total", "Drafts that steps verified, by request.",
+               real(guessed.steps));
+  text.counter("gauntlet:spec_decode_num_draft_tokens_total", "Tokens guessed and verified.",
+               real(guessed.drafted));
+  text.counter("gauntlet:spec_decode_num_accepted_tokens_total", "Guesses that were right.",
+               real(guessed.accepted));
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < guessed.by_position.size(); ++i) {
+    samples.push_back(
+        {.labels = {{"position", std::to_string(i)}}, .value = real(guessed.by_position[i])});
+  }
+  if (samples.empty()) return;
+  text.counters("gauntlet:spec_decode_num_accepted_tokens_per_pos_total",
+                "Guesses that were right, by their place in a draft.", samples);
+}
+
 std::string render_metrics(const MetricsView& view) {
   const engine::ServiceStats& stats = view.stats;
   const ServerMetrics& server = view.server;
@@ -113,6 +131,7 @@ std::string render_metrics(const MetricsView& view) {
   text.counter("gauntlet:prompt_tokens_total", "Prompt tokens processed.",
                real(stats.prompt_tokens));
   text.counter("gauntlet:generation_tokens_total", "Tokens made.", real(stats.output_tokens));
+  add_speculation_metrics(text, stats.speculation);
   text.counters("gauntlet:request_success_total", "Choices that ended, by reason.",
                 by_reason(server));
   text.histogram("gauntlet:time_to_first_token_seconds", "From submission to the first token.",

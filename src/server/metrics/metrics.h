@@ -48,6 +48,8 @@ std::string render_metrics(const MetricsView& view);
 /// Tokens by expert, and how uneven they are.
 void add_expert_metrics(PrometheusText& text, const std::vector<std::int64_t>& expert_tokens,
                         std::int64_t num_experts);
+/// Guesses and what became of them; by place once some were right.
+void add_speculation_metrics(PrometheusText& text, const engine::SpeculationCounts& guessed);
 /// What a GPU does not report is left out.
 void add_gpu_metrics(PrometheusText& text, const std::vector<GpuSample>& gpus);
 /// CPU time, memory and open files of this process, as Prometheus' own clients name them.

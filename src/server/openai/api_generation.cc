@@ -58,24 +58,48 @@ std::unique_ptr<AnswerWriter> writer_for(const ApiConfig& config, AnswerHead hea
 
 /// Keeps an output from ending before it has so many tokens, by masks over what would end it. Where
 /// a form allows nothing but an end, it ends.
+class HeldEnds final : public engine::MaskCursor {
+ public:
+  HeldEnds(std::int64_t min_tokens, std::vector<std::int32_t> ends, std::int64_t vocab,
+           std::unique_ptr<engine::MaskCursor> form)
+      : left_(min_tokens), ends_(std::move(ends)), vocab_(vocab), form_(std::move(form)) {}
+
+  std::vector<std::uint32_t> mask() override {
+    std::vector<std::uint32_t> mask;
+    if (form_) mask = form_->mask();
+    if (left_ <= 0) return mask;
+    std::vector<std::uint32_t> held = mask;
+    if (held.empty()) {
+      held.assign(static_cast<std::size_t>((vocab_ + 31) / 32), ~std::uint32_t{0});
+      if (vocab_ % 32 != 0) held.back() = (std::uint32_t{1} << (vocab_ % 32)) - 1;
+    }
+    for (const std::int32_t id : ends_) held[id / 32] &= ~(std::uint32_t{1} << (id % 32));
+    const bool is_left = std::ranges::any_of(held, [](std::uint32_t word) { return word != 0; });
+    return is_left ? held : mask;
+  }
+
+  void accept(std::int32_t token) override {
+    --left_;
+    if (form_) form_->accept(token);
+  }
+
+  std::unique_ptr<engine::MaskCursor> fork() const override {
+    return std::make_unique<HeldEnds>(left_, ends_, vocab_, form_ ? form_->fork() : nullptr);
+  }
+
+ private:
+  std::int64_t left_;
+  std::vector<std::int32_t> ends_;
+  std::int64_t vocab_;
+  std::unique_ptr<engine::MaskCursor> form_;  // none: all tokens may follow
+};
+
 void hold_ends_back(std::int64_t min_tokens, std::vector<std::int32_t> ends, std::int64_t vocab,
                     engine::ServiceRequest& request) {
   ends.insert(ends.end(), request.stop_ids.begin(), request.stop_ids.end());
   std::erase_if(ends, [&](std::int32_t id) { return id < 0 || id >= vocab; });
-  request.allowed = [min_tokens, ends = std::move(ends), vocab,
-                     form = std::move(request.allowed)](std::span<const std::int32_t> output) {
-    std::vector<std::uint32_t> mask;
-    if (form) mask = form(output);
-    if (std::ssize(output) >= min_tokens) return mask;
-    std::vector<std::uint32_t> held = mask;
-    if (held.empty()) {
-      held.assign(static_cast<std::size_t>((vocab + 31) / 32), ~std::uint32_t{0});
-      if (vocab % 32 != 0) held.back() = (std::uint32_t{1} << (vocab % 32)) - 1;
-    }
-    for (const std::int32_t id : ends) held[id / 32] &= ~(std::uint32_t{1} << (id % 32));
-    const bool is_left = std::ranges::any_of(held, [](std::uint32_t word) { return word != 0; });
-    return is_left ? held : mask;
-  };
+  request.allowed = engine::TokenMask(std::make_shared<const HeldEnds>(
+      min_tokens, std::move(ends), vocab, request.allowed ? request.allowed.start() : nullptr));
 }
 
 /// A list as a header can hold it: printable ASCII, and not too long.

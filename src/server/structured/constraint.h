@@ -2,11 +2,10 @@
 // this interface.
 #pragma once
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "engine/sampling/token_mask.h"
 #include "model/harmony/harmony.h"
 #include "server/http/api_error.h"
 
@@ -48,8 +47,7 @@ struct OutputConstraint {
   std::int64_t max_reasoning_tokens = 0;  // that a turn may begin with
 };
 
-/// As engine::ServiceRequest has it.
-using TokenMask = std::function<std::vector<std::uint32_t>(std::span<const std::int32_t> output)>;
+using engine::TokenMask;
 
 struct CompiledConstraint {
   TokenMask mask;                       // none: everything is allowed

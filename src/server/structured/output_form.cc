@@ -1,6 +1,7 @@
 #include "server/structured/output_form.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "model/harmony/harmony_parser.h"
@@ -10,7 +11,6 @@ namespace {
 
 using engine::grammar::Mask;
 
-constexpr std::size_t kMaxKnown = 128;       // as many as a request has choices
 constexpr std::size_t kMaxFreeHeader = 256;  // tokens; a longer one is addressed to no function
 
 void allow(Mask& mask, std::int32_t id) {
@@ -27,49 +27,21 @@ bool has(const TurnForm::Ids& ids, std::int32_t id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-/// The outputs seen so far, each gone on from where it was left: without this, every token would be
-/// as dear as all before it.
-class KnownOutputs {
+/// One output's place in a form, as the service asks for it.
+class TurnMask final : public engine::MaskCursor {
  public:
-  explicit KnownOutputs(std::shared_ptr<const TurnForm> form) : form_(std::move(form)) {}
+  explicit TurnMask(TurnCursor cursor) : cursor_(std::move(cursor)) {}
 
-  Mask mask_after(std::span<const std::int32_t> output) {
-    Known& known = nearest(output);
-    for (const std::int32_t token : output.subspan(known.tokens.size())) {
-      check(known.cursor.accept(token), "an output broke the form that masked it");
-      known.tokens.push_back(token);
-    }
-    return known.cursor.mask();
+  Mask mask() override { return cursor_.mask(); }
+  void accept(std::int32_t token) override {
+    check(cursor_.accept(token), "an output broke the form that masked it");
+  }
+  std::unique_ptr<engine::MaskCursor> fork() const override {
+    return std::make_unique<TurnMask>(*this);
   }
 
  private:
-  struct Known {
-    std::vector<std::int32_t> tokens;
-    TurnCursor cursor;
-  };
-
-  /// The longest that the output begins with, or a new one; in front of the others.
-  Known& nearest(std::span<const std::int32_t> output) {
-    auto best = known_.end();
-    for (auto one = known_.begin(); one != known_.end(); ++one) {
-      const auto& tokens = one->tokens;
-      const bool is_longer = best == known_.end() || tokens.size() > best->tokens.size();
-      if (is_longer && tokens.size() <= output.size() &&
-          std::equal(tokens.begin(), tokens.end(), output.begin())) {
-        best = one;
-      }
-    }
-    if (best == known_.end()) {
-      if (known_.size() == kMaxKnown) known_.pop_back();
-      known_.push_back({.tokens = {}, .cursor = TurnCursor(form_)});
-      best = known_.end() - 1;
-    }
-    std::rotate(known_.begin(), best, best + 1);
-    return known_.front();
-  }
-
-  std::shared_ptr<const TurnForm> form_;
-  std::vector<Known> known_;  // the last used first
+  TurnCursor cursor_;
 };
 
 }  // namespace
@@ -199,8 +171,7 @@ Mask TurnCursor::mask() const {
 }
 
 TokenMask mask_for(std::shared_ptr<const TurnForm> form) {
-  const auto known = std::make_shared<KnownOutputs>(std::move(form));
-  return [known](std::span<const std::int32_t> output) { return known->mask_after(output); };
+  return TokenMask(std::make_shared<const TurnMask>(TurnCursor(std::move(form))));
 }
 
 }  // namespace gauntlet::server::inline structured

@@ -74,8 +74,7 @@ class TurnCursor {
   std::optional<engine::grammar::Constraint> body_;
 };
 
-/// A request's mask over all its choices: their outputs are told apart by what they hold. Called by
-/// one thread at a time.
+/// A request's mask: each of its choices starts a cursor.
 TokenMask mask_for(std::shared_ptr<const TurnForm> form);
 
 }  // namespace gauntlet::server::inline structured

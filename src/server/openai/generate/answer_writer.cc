@@ -16,7 +16,10 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-          {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}}};
+          {"completion_tokens_details",
+           {{"reasoning_tokens", usage.reasoning_tokens},
+            {"accepted_prediction_tokens", usage.accepted_guesses},
+            {"rejected_prediction_tokens", usage.rejected_guesses}}}};
 }
 
 Json chat_log_prob(const std::string& bytes, std::optional<float> log_probability) {

@@ -33,6 +33,8 @@ struct Usage {
   std::int64_t cached_tokens = 0;  // of those
   std::int64_t completion_tokens = 0;
   std::int64_t reasoning_tokens = 0;  // of those
+  std::int64_t accepted_guesses = 0;  // of those
+  std::int64_t rejected_guesses = 0;
 };
 
 /// OpenAI's word for it; what ends without an answer has none.

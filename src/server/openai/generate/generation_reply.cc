@@ -199,6 +199,9 @@ void GenerationReply::count(const Event& event) {
   }
   usage_.completion_tokens += event.end->output_tokens;
   usage_.reasoning_tokens += event.reasoning_tokens;
+  const engine::SpeculationCounts& guessed = event.end->speculation;
+  usage_.accepted_guesses += guessed.accepted;
+  usage_.rejected_guesses += guessed.drafted - guessed.accepted;
   ++num_ended_;
 }
 

@@ -1,0 +1,32 @@
+// --speculate and what goes with it: who guesses, as asked for on a command line.
+#pragma once
+#include <string>
+
+#include "cli/engine_options.h"
+#include "engine/speculation/speculation.h"
+
+namespace gauntlet::cli {
+
+enum class Speculate { off, ngram, draft, eagle3 };
+
+struct SpeculationArguments {
+  Speculate speculate = Speculate::off;
+  std::string draft_model;
+  std::int64_t draft_tokens = 7;
+  engine::DraftLengths lengths = engine::DraftLengths::measured;
+};
+
+/// --speculate, --draft-model, --draft-tokens, --draft-lengths.
+void add_speculation_options(CLI::App& command, SpeculationArguments& arguments);
+/// What can be refused before a model is loaded.
+Expected<void> check_speculation(const SpeculationArguments& arguments);
+/// The target's layers that its drafter goes on from, which the executor is to export.
+Expected<std::vector<int>> export_layers_for(const SpeculationArguments& arguments,
+                                             const OpenModel& model);
+/// `positions` and `sequences` are those that the executor was made for. It outlives what guesses.
+Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
+                                               const EngineArguments& engine,
+                                               const Capacity& capacity, const OpenModel& model,
+                                               engine::Executor& executor);
+
+}  // namespace gauntlet::cli

@@ -1,0 +1,46 @@
+// Who guesses what follows. A guess may be anything: it costs time, never correctness.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/kv/kv_pool.h"
+
+namespace gauntlet::engine::inline speculation {
+
+struct DraftWish {
+  std::int64_t id = 0;  // of the request
+  SequenceId sequence = 0;
+  std::span<const std::int32_t> tokens;  // all that are known
+  std::int64_t most = 0;                 // guesses; their positions are reserved
+};
+
+using Draft = std::vector<std::int32_t>;
+
+/// Positions that a step computed, of guesses that may turn out wrong, too.
+struct ComputedTokens {
+  std::int64_t id = 0;  // of the request
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  std::span<const float> residuals;  // [residuals_after(), count, hidden]
+};
+
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+  virtual std::string_view name() const = 0;
+  /// One draft for each wish, maybe empty, together: a model drafts for all in one batch. Nothing
+  /// else is under way.
+  virtual std::vector<Draft> propose(std::span<const DraftWish> wishes) = 0;
+  /// The target's layers, counted from 0, after which it wants the residuals of all tokens. The
+  /// executor was made to export these.
+  virtual std::vector<int> residuals_after() const { return {}; }
+  /// After each step, where it wants any. What came through no step, from the prefix cache or after
+  /// a fault, is never told.
+  virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}
+  /// The request is over.
+  virtual void end(std::int64_t /*id*/) {}
+};
+
+}  // namespace gauntlet::engine::inline speculation
