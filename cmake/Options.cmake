@@ -25,6 +25,12 @@ find_path(BOOST_INCLUDE boost/beast.hpp REQUIRED)
 find_library(SSL_ARCHIVE libssl.a REQUIRED)
 find_library(CRYPTO_ARCHIVE libcrypto.a REQUIRED)
 
+# Without either, what needs it is skipped and says so. Archives, as above.
+find_path(LIBURING_INCLUDE liburing.h)
+find_library(LIBURING_ARCHIVE liburing.a)
+find_path(LZ4_INCLUDE lz4.h)
+find_library(LZ4_ARCHIVE liblz4.a)
+
 add_library(gauntlet_flags INTERFACE)
 target_compile_options(gauntlet_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wno-sign-conversion;-Werror>)

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 job=${1:?say what for: build, package, test, sanitize or tidy}
 
 packages=(g++ cmake ninja-build ccache git ca-certificates libcli11-dev libfmt-dev nlohmann-json3-dev
-  libsqlite3-dev libboost1.81-dev libssl-dev libtomlplusplus-dev libgtest-dev libgmock-dev librapidcheck-dev)
+  libsqlite3-dev liburing-dev liblz4-dev libboost1.81-dev libssl-dev libtomlplusplus-dev libgtest-dev libgmock-dev librapidcheck-dev)
 case $job in
   build) ;;
   package) packages+=(dpkg-dev) ;;

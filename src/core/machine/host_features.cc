@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/io_uring.h>
+#include <linux/magic.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -85,6 +87,11 @@ Expected<void> probe_io_uring(const SystemFiles& files) {
 
 Expected<void> probe_direct_io(const std::filesystem::path& folder) {
   constexpr const char* kFix = "set TMPDIR to a folder on a disk (ext4, xfs)";
+  struct statfs system{};
+  if (::statfs(folder.c_str(), &system) == 0 &&
+      (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) {
+    return Error{fmt::format("{} is in memory, not on a disk: {}", folder.string(), kFix)};
+  }
   const TemporaryFile file(folder);
   if (!file.made()) {
     return Error{fmt::format("no file can be made in {} ({}): {}", folder.string(),

@@ -39,6 +39,11 @@ TEST(ProbeDirectIo, names_the_folder_it_could_not_use) {
   EXPECT_THAT(missing(probe_direct_io("/proc")), HasSubstr("/proc"));
 }
 
+TEST(ProbeDirectIo, does_not_take_memory_for_a_disk) {
+  if (!std::filesystem::exists("/dev/shm")) GTEST_SKIP() << "no /dev/shm";
+  EXPECT_THAT(missing(probe_direct_io("/dev/shm")), HasSubstr("in memory"));
+}
+
 TEST(ProbeDirectIo, leaves_no_file_behind) {
   FakeTree folder;
   (void)probe_direct_io(folder.root());

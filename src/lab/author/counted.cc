@@ -1,31 +1,55 @@
 #include "lab/author/counted.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cmath>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include "core/check.h"
+#include "core/os/system_files.h"
 #include "core/os/threads.h"
+#include "core/text/text.h"
 
 namespace gauntlet::lab::inline author {
 
-Side counted(Count count, std::function<void()> run) {
+Side counted(std::vector<Count> counts, std::function<void()> run) {
   struct Totals {
     double counted = 0;
     double per = 0;
   };
-  const auto totals = std::make_shared<Totals>();
-  Side side([count, totals, run = std::move(run)] {
-    const double counted_before = count.total(), per_before = count.per ? count.per() : 0;
+  const auto totals = std::make_shared<std::vector<Totals>>(counts.size());
+  const auto read = [counts] {
+    std::vector<Totals> now;
+    for (const Count& count : counts) now.push_back({count.total(), count.per ? count.per() : 0});
+    return now;
+  };
+  Side side([counts, read, totals, run = std::move(run)] {
+    const std::vector<Totals> before = read();
     run();
-    totals->counted += count.total() - counted_before;
-    totals->per += count.per ? count.per() - per_before : 1;
+    const std::vector<Totals> after = read();
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      (*totals)[i].counted += after[i].counted - before[i].counted;
+      (*totals)[i].per += counts[i].per ? after[i].per - before[i].per : 1;
+    }
   });
-  side.outcomes = [name = count.name, totals]() -> std::map<std::string, double> {
-    const Totals since = std::exchange(*totals, {});
-    if (since.per <= 0) return {};
-    return {{name, since.counted / since.per}};
+  side.outcomes = [counts, totals] {
+    std::map<std::string, double> outcomes;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const Totals since = std::exchange((*totals)[i], {});
+      if (!(since.per > 0) || std::isnan(since.counted)) continue;
+      outcomes[counts[i].name] = since.counted / since.per;
+    }
+    return outcomes;
   };
   return side;
+}
+
+Side counted(Count count, std::function<void()> run) {
+  return counted(std::vector<Count>{std::move(count)}, std::move(run));
 }
 
 Count forks_of(const ThreadPool* pool) {
@@ -43,6 +67,66 @@ Count working_threads() {
   return {.name = "working_threads",
           .total = reader(CLOCK_PROCESS_CPUTIME_ID),
           .per = reader(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+namespace {
+
+double nothing_known() { return std::numeric_limits<double>::quiet_NaN(); }
+
+Count of_io(const std::string& name, const std::string& field) {
+  return {.name = name, .total = [field] {
+            const auto value =
+                leading_number(SystemFiles().field("/proc/self/io", field).value_or(""));
+            return value ? static_cast<double>(*value) : nothing_known();
+          }};
+}
+
+double migrations_of_threads() {
+  const SystemFiles files;
+  double sum = 0;
+  for (const std::string& thread : files.list("/proc/self/task")) {
+    const auto text = files.field("/proc/self/task/" + thread + "/sched", "se.nr_migrations");
+    const auto count = leading_number(text.value_or(""));
+    if (!count) return nothing_known();
+    sum += static_cast<double>(*count);
+  }
+  return sum;
+}
+
+/// Number `index` of the device's line of counts.
+double device_count(const std::string& path, std::size_t index) {
+  const auto words = split_words(SystemFiles().text(path).value_or(""));
+  const auto count = index < words.size() ? leading_number(words[index]) : std::nullopt;
+  return count ? static_cast<double>(*count) : nothing_known();
+}
+
+}  // namespace
+
+Count read_calls() { return of_io("read_calls", "syscr"); }
+Count copied_bytes() { return of_io("copied_bytes", "rchar"); }
+Count migrations() { return {.name = "migrations", .total = migrations_of_threads}; }
+
+Count reads_in_flight(int file) {
+  struct stat status{};
+  check(::fstat(file, &status) == 0, "the device of a file that is not open");
+  const std::string path = "/sys/dev/block/" + std::to_string(major(status.st_dev)) + ":" +
+                           std::to_string(minor(status.st_dev)) + "/stat";
+  // Milliseconds that requests spent in the queue, all of them together, and during which there
+  // was one.
+  constexpr std::size_t kBusy = 9, kInQueue = 10;
+  return {.name = "reads_in_flight",
+          .total = [path] { return device_count(path, kInQueue); },
+          .per = [path] { return device_count(path, kBusy); }};
+}
+
+Count waiting_ms() {
+  return {.name = "waiting_ms", .total = [] {
+            timespec now{}, ran{};
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+            return 1e3 * static_cast<double>(now.tv_sec - ran.tv_sec) +
+                   1e-6 * static_cast<double>(now.tv_nsec - ran.tv_nsec);
+          }};
 }
 
 }  // namespace gauntlet::lab::inline author

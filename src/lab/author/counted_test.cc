@@ -1,11 +1,17 @@
 #include "lab/author/counted.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <ctime>
 #include <thread>
+#include <vector>
 
+#include "core/os/system_files.h"
 #include "core/os/threads.h"
 
 namespace gauntlet::lab::inline author {
@@ -37,6 +43,68 @@ TEST(Counted, divides_by_another_total_where_one_is_given) {
   time += 100;
   side.run();
   EXPECT_EQ(side.outcomes().at("rate"), 1.5);
+}
+
+TEST(Counted, gives_an_outcome_of_each_of_several_totals_that_is_known) {
+  double work = 0, time = 0;
+  const Side side =
+      counted({{.name = "work", .total = [&] { return work; }},
+               {.name = "rate", .total = [&] { return work; }, .per = [&] { return time; }},
+               {.name = "hidden", .total = [] { return std::nan(""); }}},
+              [&] {
+                work += 6;
+                time += 2;
+              });
+  side.run();
+  side.run();
+  EXPECT_EQ(side.outcomes(), (std::map<std::string, double>{{"work", 6}, {"rate", 3}}));
+}
+
+TEST(ReadCalls, and_what_they_copied_are_counted_by_the_kernel) {
+  if (!SystemFiles().field("/proc/self/io", "syscr")) GTEST_SKIP() << "no /proc/self/io";
+  const int zeros = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(zeros, 0);
+  std::vector<char> out(1 << 16);
+  const Side side = counted({read_calls(), copied_bytes()}, [&] {
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(::read(zeros, out.data(), out.size()), 1 << 16);
+  });
+  side.run();
+  ::close(zeros);
+  const auto outcomes = side.outcomes();
+  // Asking costs a few reads itself.
+  EXPECT_NEAR(outcomes.at("read_calls"), 100, 15);
+  EXPECT_NEAR(outcomes.at("copied_bytes"), 100 << 16, 20'000);
+}
+
+TEST(Migrations, are_counted_when_a_thread_has_to_move) {
+  const std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "one CPU";
+  std::map<std::string, double> outcomes;
+  std::thread([&] {
+    const Side side = counted(migrations(), [&] {
+      for (int i = 0; i < 10; ++i) pin_this_thread(cpus[i % 2]);
+    });
+    side.run();
+    outcomes = side.outcomes();
+  }).join();
+  if (outcomes.empty()) GTEST_SKIP() << "this kernel does not show a thread's migrations";
+  EXPECT_GE(outcomes.at("migrations"), 9);
+}
+
+TEST(WaitingMs, is_what_a_thread_slept) {
+  const Side side =
+      counted(waiting_ms(), [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  side.run();
+  EXPECT_GE(side.outcomes().at("waiting_ms"), 19);
+}
+
+TEST(ReadsInFlight, is_no_outcome_of_what_is_on_no_disk) {
+  const int none = ::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(none, 0);
+  const Side side = counted(reads_in_flight(none), [] {});
+  side.run();
+  ::close(none);
+  EXPECT_TRUE(side.outcomes().empty());
 }
 
 TEST(Counted, says_nothing_before_the_first_run) {

@@ -9,9 +9,9 @@ namespace {
 using testing::Contains;
 
 TEST(Needs, have_names_that_mean_something) {
-  for (const char* need :
-       {"2 NUMA nodes", "io_uring", "O_DIRECT", "huge pages", "2 ranks", "mpi", "nccl", "rdma",
-        "gds", "nvls", "8 GPUs", "grace", "sm_80", "sm_90a", "cublas", "cudnn", "perf counters"}) {
+  for (const char* need : {"2 NUMA nodes", "io_uring", "O_DIRECT", "huge pages", "2 ranks", "mpi",
+                           "nccl", "rdma", "gds", "nvls", "lz4", "8 GPUs", "grace", "sm_80",
+                           "sm_90a", "cublas", "cudnn", "perf counters"}) {
     EXPECT_TRUE(is_need(need)) << need;
   }
   for (const char* need : {"", "sm_", "sm90", "sm_90b", "GPUs", "2 gpus", "0 GPUs", "0 ranks",
@@ -38,7 +38,7 @@ TEST(Needs, are_a_gpus_alone_or_not) {
   for (const char* need : {"sm_80", "2 GPUs", "cublas", "nvls"}) {
     EXPECT_TRUE(is_gpu_need(need)) << need;
   }
-  for (const char* need : {"2 ranks", "io_uring", "mpi", "rdma", "perf counters"}) {
+  for (const char* need : {"2 ranks", "io_uring", "lz4", "mpi", "rdma", "perf counters"}) {
     EXPECT_FALSE(is_gpu_need(need)) << need;
   }
 }

@@ -30,7 +30,7 @@ struct Cost {
   DType rate = DType::f32;                                 // the arithmetic the FLOPs run at
   enum class Unit { vector, matrix } unit = Unit::vector;  // FMA units or tensor cores
   /// Where the bytes come from; `cache` is the last level that the sides share.
-  enum class Level { dram, cache, l1_cache, host_link } level = Level::dram;
+  enum class Level { dram, cache, l1_cache, host_link, disk } level = Level::dram;
 };
 
 /// What must move if the technique is what made the difference: a hardware counter, a fact that the

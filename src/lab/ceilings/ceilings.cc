@@ -20,8 +20,9 @@
 namespace gauntlet::lab::inline ceilings {
 namespace {
 
-// Of the file. One of format 1, which lacks spreads and caches, is measured again.
-constexpr int kFormat = 2;
+// Of the file. One of format 1, which lacks spreads and caches, or of format 2, which lacks the
+// disk, is measured again.
+constexpr int kFormat = 3;
 
 const char* unit_of(const std::string& ceiling) {
   return ceiling.starts_with("fma_") || ceiling.starts_with("matrix_") ? "GFLOP/s" : "GB/s";
@@ -46,6 +47,9 @@ class Rates {
         suffix_(ceilings.backend != BackendKind::cuda && threads == Threads::one ? "_1t" : "") {}
 
   double operator[](const std::string& name) const { return ceilings_.get(name + suffix_); }
+
+  /// Of what is the same for any width.
+  double of_machine(const std::string& name) const { return ceilings_.get(name); }
 
   BackendKind backend() const { return ceilings_.backend; }
 
@@ -82,6 +86,9 @@ std::optional<double> memory_ns(const Cost& cost, const Rates& rates) {
       if (!in || !out) return std::nullopt;
       return std::max(*in, *out);
     }
+    // A disk has one rate, whatever reads it: no number of threads makes it another disk.
+    case Cost::Level::disk:
+      return time_ns(cost.read_bytes, rates.of_machine("disk_read"));
   }
   return std::nullopt;
 }

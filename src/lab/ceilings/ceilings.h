@@ -41,13 +41,13 @@ struct CacheSizes {
   bool operator==(const CacheSizes&) const = default;
 };
 
-/// GB/s: dram_read, dram_write, dram_copy (read + write counted), l1_read, l2_read; CPU: llc_read;
-/// GPU: shared_read, h2d_pinned, d2h_pinned, h2d_pageable, d2h_pageable.
-/// GFLOP/s: fma_f64, fma_f32, fma_f16, fma_bf16, fma_i32, fma_i8 (vector units; a CPU's fma_bf16
-/// and fma_i8 are its dot-product instructions); GPU: matrix_f64, matrix_tf32, matrix_f16,
-/// matrix_bf16, matrix_f8e4m3, matrix_i8 (tensor cores). A CPU's are those of all cores this
-/// process may use; each has a twin of one pinned thread, with _1t at its end (dram_read_1t,
-/// fma_f32_1t). What a machine lacks is absent.
+/// GB/s: dram_read, dram_write, dram_copy (read + write counted), l1_read, l2_read; CPU: llc_read,
+/// disk_read (of the folder for temporary files; no _1t twin); GPU: shared_read, h2d_pinned,
+/// d2h_pinned, h2d_pageable, d2h_pageable. GFLOP/s: fma_f64, fma_f32, fma_f16, fma_bf16, fma_i32,
+/// fma_i8 (vector units; a CPU's fma_bf16 and fma_i8 are its dot-product instructions); GPU:
+/// matrix_f64, matrix_tf32, matrix_f16, matrix_bf16, matrix_f8e4m3, matrix_i8 (tensor cores). A
+/// CPU's are those of all cores this process may use; each has a twin of one pinned thread, with
+/// _1t at its end (dram_read_1t, fma_f32_1t). What a machine lacks is absent.
 struct Ceilings {
   std::string machine_key;
   BackendKind backend = BackendKind::cpu;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <vector>
 
 #include "core/check.h"
@@ -214,6 +215,8 @@ Expected<Ceilings> measure_cpu_ceilings(const MachineInfo& machine,
       record(ceilings, probe, sample_seconds(probe));
     }
   }
+  progress("disk_read");
+  measure_disk_ceiling(std::filesystem::temp_directory_path(), ceilings);
   return ceilings;
 }
 

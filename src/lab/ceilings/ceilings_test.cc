@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/machine/host_features.h"
 #include "lab/ceilings/ceiling_backends.h"
 
 namespace gauntlet::lab::inline ceilings {
@@ -130,6 +131,28 @@ TEST(Place, lets_the_two_directions_of_a_host_link_overlap) {
   EXPECT_DOUBLE_EQ(place(out, 1, gpu(), Threads::all).floor_ns, 3);
 }
 
+TEST(Place, takes_a_disk_for_the_same_whatever_reads_it) {
+  const Ceilings cpu = with_values(BackendKind::cpu, {{"disk_read", 4}, {"dram_read_1t", 10}});
+  const Cost cost{.read_bytes = 400, .level = Cost::Level::disk};
+  EXPECT_DOUBLE_EQ(place(cost, 1, cpu, Threads::one).floor_ns, 100);
+  EXPECT_DOUBLE_EQ(place(cost, 200, cpu, Threads::all).percent, 50);
+  EXPECT_EQ(place(cost, 1, with_values(BackendKind::cpu, {}), Threads::one).bound_by, "");
+}
+
+TEST(MeasureDiskCeiling, reads_this_disk_by_every_method_or_leaves_it_out) {
+  Ceilings none;
+  measure_disk_ceiling("/no/such/folder", none);
+  EXPECT_TRUE(none.values.empty());
+  const auto folder = std::filesystem::temp_directory_path();
+  if (const auto probed = probe_direct_io(folder); !probed) GTEST_SKIP() << probed.error().message;
+  Ceilings ceilings;
+  measure_disk_ceiling(folder, ceilings);
+  ASSERT_EQ(ceilings.values.size(), 1u);
+  const Ceiling& disk = ceilings.values.at("disk_read");
+  EXPECT_EQ(disk.unit, "GB/s");
+  EXPECT_GE(disk.tries.size(), 4u) << "three sizes and the page cache at least";
+}
+
 TEST(Place, uses_one_threads_ceilings_for_one_thread_of_a_cpu_only) {
   const Ceilings cpu = with_values(BackendKind::cpu, {{"dram_read", 40}, {"dram_read_1t", 10}});
   EXPECT_DOUBLE_EQ(place({.read_bytes = 400}, 1, cpu, Threads::one).floor_ns, 40);
@@ -225,7 +248,7 @@ TEST(Ceilings, are_read_from_records_of_the_first_format) {
 TEST(Ceilings, refuse_json_that_is_not_theirs) {
   const auto json = to_json(gpu());
   auto other_format = json;
-  for (const int format : {0, 3}) {
+  for (const int format : {0, 4}) {
     other_format["format"] = format;
     EXPECT_FALSE(ceilings_from_json(other_format));
   }

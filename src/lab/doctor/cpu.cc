@@ -80,10 +80,45 @@ Finding smt(const DoctorContext& context) {
   return item.ok("each CPU this process may use is a core of its own");
 }
 
+/// Pinned threads still share their CPUs with whatever else the scheduler puts there.
+Finding pinning(const DoctorContext& context) {
+  const Item item{"cpu", "pinning"};
+  const auto list = context.files.text("/sys/devices/system/cpu/isolated");
+  if (!list) return item.unknown("the kernel does not say which CPUs are set apart");
+  const std::vector<int> isolated = parse_cpu_list(*list);
+  const auto is_isolated = [&](int cpu) {
+    return std::ranges::find(isolated, cpu) != isolated.end();
+  };
+  if (std::ranges::any_of(context.cpus, is_isolated)) {
+    if (std::ranges::all_of(context.cpus, is_isolated)) {
+      return item.ok(fmt::format("CPUs {} are set apart, and this process stays on them",
+                                 format_cpu_list(context.cpus)));
+    }
+    return item.warn(
+        "this process may run on CPUs that are set apart and on others: threads that "
+        "are not pinned stay where they start, on the set apart as well",
+        fmt::format("taskset -c {} gauntlet ...", format_cpu_list(isolated)));
+  }
+  const auto online =
+      parse_cpu_list(context.files.text("/sys/devices/system/cpu/online").value_or(""));
+  if (context.cpus.size() < online.size()) {
+    return item.ok(fmt::format("this process stays on CPUs {} of {}", format_cpu_list(context.cpus),
+                               format_cpu_list(online)));
+  }
+  if (!isolated.empty()) {
+    return item.warn(fmt::format("CPUs {} are set apart, and this process runs on the others",
+                                 format_cpu_list(isolated)),
+                     fmt::format("taskset -c {} gauntlet ...", format_cpu_list(isolated)));
+  }
+  return item.ok(
+      "no CPU is set apart: pin threads (taskset -c 2-7 PROGRAM), and on machines that nobody else "
+      "uses set CPUs apart (isolcpus=2-7 on the kernel's command line)");
+}
+
 }  // namespace
 
 std::vector<Finding> check_cpu(const DoctorContext& context) {
-  return {governor(context), boost(context), smt(context)};
+  return {governor(context), boost(context), smt(context), pinning(context)};
 }
 
 }  // namespace gauntlet::lab::doctor

@@ -82,6 +82,39 @@ TEST(DoctorSmt, names_one_cpu_per_core_when_two_share_one) {
   EXPECT_EQ(finding.fix, "taskset -c 0-1 gauntlet ...");
 }
 
+TEST(DoctorPinning, is_well_where_nobody_is_set_apart_and_says_how_to) {
+  FakeMachine machine;
+  machine.write("/sys/devices/system/cpu/isolated", "\n")
+      .write("/sys/devices/system/cpu/online", "0-3\n");
+  const Finding finding = machine.find("cpu", "pinning");
+  EXPECT_EQ(finding.level, Level::ok);
+  EXPECT_NE(finding.reason.find("taskset"), std::string::npos) << finding.reason;
+}
+
+TEST(DoctorPinning, warns_when_set_apart_cpus_are_left_out_or_mixed_in) {
+  FakeMachine machine;
+  machine.write("/sys/devices/system/cpu/isolated", "4-7\n")
+      .write("/sys/devices/system/cpu/online", "0-3\n");
+  EXPECT_EQ(machine.find("cpu", "pinning").fix, "taskset -c 4-7 gauntlet ...");
+  machine.context.cpus = {3, 4, 5};
+  const Finding mixed = machine.find("cpu", "pinning");
+  EXPECT_EQ(mixed.level, Level::warn);
+  EXPECT_EQ(mixed.fix, "taskset -c 4-7 gauntlet ...");
+  machine.context.cpus = {4, 5};
+  EXPECT_EQ(machine.find("cpu", "pinning").level, Level::ok);
+}
+
+TEST(DoctorPinning, is_well_when_the_process_has_cpus_of_its_own) {
+  FakeMachine machine;
+  machine.write("/sys/devices/system/cpu/isolated", "\n")
+      .write("/sys/devices/system/cpu/online", "0-7\n");
+  EXPECT_EQ(machine.find("cpu", "pinning").reason, "this process stays on CPUs 0-3 of 0-7");
+}
+
+TEST(DoctorPinning, is_unknown_where_the_kernel_does_not_say) {
+  EXPECT_EQ(FakeMachine().find("cpu", "pinning").level, Level::unknown);
+}
+
 TEST(DoctorSmt, is_unknown_without_topology) {
   EXPECT_EQ(FakeMachine().find("cpu", "smt").level, Level::unknown);
 }

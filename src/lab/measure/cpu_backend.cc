@@ -170,6 +170,7 @@ class CpuBackend final : public Backend {
         return machine_.cpu.last_level_bytes / 2;
       case Cost::Level::dram:
       case Cost::Level::host_link:
+      case Cost::Level::disk:
         break;
     }
     return std::int64_t{512} << 20;

@@ -221,6 +221,7 @@ class CudaBackend final : public Backend {
       case Cost::Level::l1_cache:
         return gpu_.l2_bytes / 2;
       case Cost::Level::host_link:
+      case Cost::Level::disk:
         return std::int64_t{1} << 30;
       case Cost::Level::dram:
         break;

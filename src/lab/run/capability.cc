@@ -11,6 +11,8 @@
 #include "core/machine/host_features.h"
 #include "core/ranks/mpi_group.h"
 #include "core/ranks/start.h"
+#include "core/storage/io_ring.h"
+#include "core/storage/lz4_library.h"
 #include "lab/author/needs.h"
 #include "lab/profile/profiler_backends.h"
 
@@ -108,7 +110,12 @@ Probes probes_of(const MachineInfo& machine) {
          return probe_grace(cpu, gpu_attribute(GpuAttribute::reads_host_page_tables));
        }},
       {"huge pages", [] { return probe_huge_pages(SystemFiles()); }},
-      {"io_uring", [] { return probe_io_uring(SystemFiles()); }},
+      {"io_uring",
+       [] {
+         const auto compiled = IoRing::compiled();
+         return compiled ? probe_io_uring(SystemFiles()) : compiled;
+       }},
+      {"lz4", lz4_compiled},
       {"mpi", probe_mpi},
       {"nccl", [] { return probe_cuda_library("libnccl.so.2", "libnccl2"); }},
       {"nvls", [] { return probe_nvls(gpu_attribute(GpuAttribute::multicast)); }},

@@ -74,6 +74,10 @@ Limit memory_limit(const Cost& cost, const Measurement& process, std::int64_t re
     return {std::max(cost.read_bytes / in.per_ns, cost.write_bytes / out.per_ns),
             "the host's link"};
   }
+  if (cost.level == Cost::Level::disk) {
+    const Rate disk = rate_of(against, "disk_read");
+    return disk.per_ns > 0 ? Limit{cost.read_bytes / disk.per_ns, "the disk"} : Limit{};
+  }
   const double held = 2 * ceilings.caches.last_bytes / static_cast<double>(repetitions);
   const double from_dram =
       cost.level == Cost::Level::dram && !process.conditions.cold ? std::max(0.0, bytes - held)

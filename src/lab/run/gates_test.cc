@@ -101,6 +101,15 @@ TEST(AboveCeiling, holds_each_level_to_its_own_memory) {
       << "the slower direction of the link";
 }
 
+TEST(AboveCeiling, holds_reads_of_a_disk_to_the_disk_however_many_threads_read) {
+  const Ceilings disk{.backend = BackendKind::cpu, .values = {{"disk_read", {.value = 4}}}};
+  const Cost cost{.read_bytes = 400, .level = Level::disk};
+  EXPECT_NEAR(least_ns(cost, disk), 100 / kGranted, 1e-6);
+  EXPECT_TRUE(above_ceiling(cost, 90, {}, 1, disk, Threads::one));
+  EXPECT_FALSE(above_ceiling(cost, 96, {}, 1, disk, Threads::one));
+  EXPECT_FALSE(above_ceiling(cost, 1, {}, 1, cpu())) << "no disk was measured";
+}
+
 TEST(AboveCeiling, takes_the_smallest_cache_of_a_cpu_that_holds_the_bytes) {
   EXPECT_NEAR(least_ns({.read_bytes = 800}, cpu()), 800 / 400.0 / kGranted, 1e-6);
   EXPECT_NEAR(least_ns({.read_bytes = 8000}, cpu()), 8000 / 100.0 / kGranted, 1e-6);
@@ -160,7 +169,7 @@ TEST(BelowTraffic, grants_the_cache_what_it_may_not_have_written_yet) {
 }
 
 TEST(BelowTraffic, is_asked_of_memory_alone) {
-  for (const Level level : {Level::cache, Level::l1_cache, Level::host_link}) {
+  for (const Level level : {Level::cache, Level::l1_cache, Level::host_link, Level::disk}) {
     EXPECT_FALSE(below_traffic({.read_bytes = 1e6, .level = level}, 0, 0, 0));
   }
 }

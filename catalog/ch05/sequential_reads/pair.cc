@@ -1,0 +1,75 @@
+#include "catalog/ch05/sequential_reads/pair.h"
+
+#include <span>
+
+#include "core/os/pages.h"
+#include "lab/author/pair.h"
+
+namespace gauntlet::ch05::sequential_reads {
+namespace {
+
+constexpr std::int64_t kFileBytes = std::int64_t{256} << 20;
+
+double bytes_of(const lab::Knobs& knobs) {
+  return 4096 * static_cast<double>(knobs["shards"] * knobs["shard_pages"]);
+}
+
+}  // namespace
+
+lab::Pair<Params> pair() {
+  const auto stored = std::make_shared<StoredWords>(kFileBytes);
+  return {
+      .title = "random 4 KiB → large sequential",
+      .technique = "large_requests",
+      .needs = {"O_DIRECT"},
+      .knobs =
+          {{.name = "shards", .cpu = 2, .max = 64, .help = "read, each from a place of its own"},
+           {.name = "shard_pages",
+            .cpu = 2048,
+            .max = kFileBytes / 4096 / 2,
+            .help = "of 4 KiB in a shard"}},
+      .cpu =
+          lab::BackendFacts{
+              .claim = "One request for a shard is many to the disk at once; a page at a time, in "
+                       "the order in which samples are drawn, waits for the disk once per page.",
+              .cost = [](const lab::Knobs& k) -> lab::Cost {
+                return {.read_bytes = bytes_of(k), .level = lab::Cost::Level::disk};
+              },
+              .witness = lab::Witness::outcome("read_calls", lab::Witness::Moves::falls, 50,
+                                               "read calls of the process, by /proc/self/io")},
+      .metrics = {{.name = "disk rate",
+                   .unit = "B/s",
+                   .better = lab::Metric::Better::higher,
+                   .from = lab::Metric::From::rate,
+                   .amount = bytes_of}},
+      .bind =
+          [stored](lab::Binder& b) {
+            const auto shards = b.knob("shards"), pages = b.knob("shard_pages");
+            const std::int64_t bytes = shards * pages * kDirectBytes;
+            Params p{.stored = stored,
+                     .start = b.input<std::int32_t>(
+                         "start", shards, lab::Fill::integers(0, stored->pages() - pages)),
+                     .order = b.input<std::int32_t>("order", shards * pages,
+                                                    lab::Fill::permutation(shards * pages)),
+                     .out = b.output<unsigned char>("out", bytes),
+                     .shards = shards,
+                     .shard_bytes = pages * kDirectBytes};
+            // Out of small pages a disk that takes addresses page by page is slower, for both.
+            if (p.out != nullptr) use_huge_pages(p.out, bytes);
+            return p;
+          },
+      .reference =
+          [](const Params& p, lab::Reference& r) {
+            const auto words = static_cast<std::size_t>(p.shard_bytes / 8);
+            const auto out = r.exact<unsigned char>("out");
+            const std::span<std::uint64_t> all{reinterpret_cast<std::uint64_t*>(out.data()),
+                                               out.size() / 8};
+            for (std::int64_t shard = 0; shard < p.shards; ++shard) {
+              p.stored->recompute(all.subspan(static_cast<std::size_t>(shard) * words, words),
+                                  p.start[shard]);
+            }
+          },
+  };
+}
+
+}  // namespace gauntlet::ch05::sequential_reads
