@@ -105,9 +105,13 @@ mib() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1048576 }'; }
 if [ -f "$build/gauntlet" ]; then
   strip -o "$work/gauntlet" "$build/gauntlet"
   bytes=$(stat -c %s "$work/gauntlet")
-  # What a target adds: the loaded sections of its objects.
-  of_catalog=$(grep 'gauntlet_catalog\.dir' "$work/of_program" | awk '{ print $2 }' |
-    (cd "$build" && xargs size) | awk '$1 ~ /^[0-9]+$/ { sum += $4 } END { print sum + 0 }')
+  # What a target adds: functions and data by its name in the program, and what its objects hold besides. Templates that
+  # every object has a copy of are in the program once.
+  of_catalog=$({
+    nm -S --radix=d -C "$build/gauntlet" | awk '/gauntlet::(ch[0-9]+|labs)::/ { print $2 + 0 }'
+    grep 'gauntlet_catalog\.dir' "$work/of_program" | awk '{ print $2 }' | (cd "$build" && xargs size -A) |
+      awk '$1 ~ /^\.(nv_fatbin|rodata|eh_frame|gcc_except_table)/ { print $2 }'
+  } | awk '{ sum += $1 } END { print sum + 0 }')
   planned=$((bytes + of_catalog * (planned_targets - targets) / targets))
   verdict "the program, stripped, with $targets targets" "$(mib "$bytes")" $binary_mib "MiB"
   verdict "the same with the $planned_targets that are planned" "$(mib $planned)" $binary_mib "MiB"
