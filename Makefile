@@ -1,5 +1,5 @@
 # The two commands: `make demo` shows what this is, `make test` proves it. Both do all set-up.
-.PHONY: build install package demo test sanitize sanitize-libraries gpu-check figures budget tidy format clean
+.PHONY: build install package demo test sanitize sanitize-libraries gpu-check figures budget tidy tidy-changed format clean
 
 JOBS ?= $(shell nproc)
 BUILD = build/release
@@ -60,9 +60,11 @@ figures: setup-build
 	@tools/build.sh release whole_test
 	GAUNTLET_WRITE_FIGURES=1 $(BUILD)/tests/whole_test --gtest_filter='DocFigures.are_*'
 
-# clang-tidy over every host source; CI looks at what changed: tools/tidy.sh --changed origin/main
+# clang-tidy over every host source; CI looks at what changed.
 tidy: setup-tidy
 	@tools/tidy.sh
+tidy-changed: setup-tidy
+	@tools/tidy.sh --changed --at-most 24
 
 setup-%:
 	@tools/setup.sh $*

@@ -171,7 +171,7 @@ TEST(Deploy, the_slurm_job_drains_on_a_signal_and_takes_its_key_away) {
        "trap 'sleep 0.3; echo drained; exit 0' TERM\necho \"$*\"\nwhile :; do sleep 0.1; done");
   Program job({"/usr/bin/env", "PATH=" + (folder / "bin") + ":/usr/bin:/bin", "SLURM_JOB_ID=12",
                "MODEL=/srv/a model", "GAUNTLET_API_KEY=a-key", "/bin/bash",
-               GAUNTLET_SOURCE_DIR "/deploy/gauntlet.slurm"},
+               std::string(GAUNTLET_SOURCE_DIR) + "/deploy/gauntlet.slurm"},
               folder.path().string());
   for (int i = 0; i < 200 && job.printed().empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

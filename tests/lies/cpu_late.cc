@@ -157,7 +157,7 @@ lab::Side uses_file(const Params& p, const lab::Cpu&) {
     const auto count = static_cast<std::size_t>(p.count);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
     if (!file || std::fwrite(p.out, sizeof(float), count, file.get()) != count) return;
-    std::rewind(file.get());
+    if (std::fseek(file.get(), 0, SEEK_SET) != 0) return;
     if (std::fread(p.out, sizeof(float), count, file.get()) != count) p.out[0] = 0;
   };
 }

@@ -77,35 +77,35 @@ struct Target {
 };
 
 template <class Params>
-SideSource cpu_side(std::string name, SideRole role, Side (*factory)(const Params&, const Cpu&)) {
-  return {.name = std::move(name), .role = role, .cpu = [factory](const void* p, const Cpu& cpu) {
+SideSource cpu_side(const std::string& name, SideRole role,
+                    Side (*factory)(const Params&, const Cpu&)) {
+  return {.name = name, .role = role, .cpu = [factory](const void* p, const Cpu& cpu) {
             return factory(*static_cast<const Params*>(p), cpu);
           }};
 }
 
 template <class Params>
-SideSource cuda_side(std::string name, SideRole role, std::string arch,
+SideSource cuda_side(const std::string& name, SideRole role, const std::string& arch,
                      Side (*factory)(const Params&, const Cuda&)) {
   return {
-      .name = std::move(name),
+      .name = name,
       .role = role,
       .cuda = [factory](const void* p,
                         const Cuda& cuda) { return factory(*static_cast<const Params*>(p), cuda); },
-      .cuda_arch = std::move(arch)};
+      .cuda_arch = arch};
 }
 
 template <class Params>
-SideSource ranks_side(std::string name, SideRole role,
+SideSource ranks_side(const std::string& name, SideRole role,
                       Side (*factory)(const Params&, const Ranks&)) {
-  return {
-      .name = std::move(name), .role = role, .ranks = [factory](const void* p, const Ranks& ranks) {
-        return factory(*static_cast<const Params*>(p), ranks);
-      }};
+  return {.name = name, .role = role, .ranks = [factory](const void* p, const Ranks& ranks) {
+            return factory(*static_cast<const Params*>(p), ranks);
+          }};
 }
 
 /// A CUDA side in a build without a toolkit.
-inline SideSource uncompiled_side(std::string name, SideRole role, std::string arch) {
-  return {.name = std::move(name), .role = role, .cuda_arch = std::move(arch)};
+inline SideSource uncompiled_side(const std::string& name, SideRole role, const std::string& arch) {
+  return {.name = name, .role = role, .cuda_arch = arch};
 }
 
 template <class Params>
