@@ -203,8 +203,9 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
   }
   if (arguments.job != nullptr) {
     if (!capacity.export_layers.empty()) {
-      return wrong_use(
-          "--speculate eagle3 reads residuals, which ranks do not export: leave out --mesh");
+      return Error{
+          "--speculate eagle3 reads residuals, which ranks do not export: leave out --mesh",
+          ErrorKind::wrong_use};
     }
     engine::RankConfig config = rank_config(arguments, *arguments.job);
     config.cpu.max_sequences = capacity.sequences;
