@@ -45,6 +45,9 @@ lab::Pair<Params> pair() {
                   lab::Witness::counter("dram__bytes_read.sum", lab::Witness::Moves::falls, 1.1,
                                         "bytes read from DRAM: the stream, and the table again"),
               .needs = {"sm_80"}},
+      .metrics = {{.name = lab::kSetupUs,
+                   .unit = "us, before the clock starts",
+                   .from = lab::Metric::From::outcome}},
       .bind =
           [](lab::Binder& b) {
             const auto rows = b.knob("rows"), table_rows = b.knob("table_rows");

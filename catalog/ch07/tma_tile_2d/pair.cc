@@ -36,6 +36,9 @@ lab::Pair<Params> pair() {
               .witness = lab::Witness::counter("smsp__inst_executed_op_global_ld.sum",
                                                lab::Witness::Moves::falls, 10,
                                                "global load instructions")},
+      .metrics = {{.name = lab::kSetupUs,
+                   .unit = "us, before the clock starts",
+                   .from = lab::Metric::From::outcome}},
       .bind =
           [](lab::Binder& b) {
             const auto rows = b.knob("rows"), columns = b.knob("columns");

@@ -31,7 +31,8 @@ lab::Pair<Params> pair() {
               .cost = cost,
               .witness = lab::Witness::counter("sm__warps_active.avg.pct_of_peak_sustained_active",
                                                lab::Witness::Moves::falls, 2,
-                                               "share of the SM's warp slots in use")},
+                                               "share of the SM's warp slots in use: fewer warps "
+                                               "gain nothing, so what gains is loads in flight")},
       .metrics = {{.name = "resident_threads", .unit = "per SM"}},
       .bind =
           [](lab::Binder& b) {

@@ -76,6 +76,7 @@ lab::Pair<Params> pair() {
                 {.name = "taps", .cpu = 256, .max = 1 << 20, .help = "length of a filter"}},
       .cuda =
           lab::BackendFacts{
+              .kind = lab::Kind::demonstration,
               .claim = "A thread has 255 registers for its 288 sums, so every tap moves dozens of "
                        "them through local memory; three passes over 96 sums read the signal three "
                        "times and spill nothing.",

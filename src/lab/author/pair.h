@@ -59,6 +59,10 @@ struct Witness {
   }
 };
 
+/// An outcome that the lab measures for every side: the least that its factory took for a set of
+/// buffers, and `enter` before a sample. For metrics of what is outside of the time.
+inline constexpr const char* kSetupUs = "setup_us";
+
 /// A named number of each side beyond its time.
 struct Metric {
   std::string name;

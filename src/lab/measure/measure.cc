@@ -37,6 +37,14 @@ double since_s(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+/// The least that was seen of what happens outside of the clock.
+struct SetUp {
+  double factory_s = INFINITY;
+  double enter_s = INFINITY;  // until there is one
+
+  double total_s() const { return factory_s + (std::isinf(enter_s) ? 0 : enter_s); }
+};
+
 class TargetMeasurer {
  public:
   TargetMeasurer(const Target& target, const Knobs& knobs, Backend& backend,
@@ -62,6 +70,7 @@ class TargetMeasurer {
     result_.conditions.cold = options.cold;
     result_.sides.resize(names_.size());
     sample_ns_.resize(names_.size());
+    setup_.resize(names_.size());
   }
 
   Measurement run() {
@@ -77,6 +86,9 @@ class TargetMeasurer {
     warm_up_and_calibrate();
     if (!measure_blocks()) return std::move(result_);
     observations_.write_to(result_.sides);
+    for (std::size_t side = 0; side < names_.size(); ++side) {
+      result_.sides[side].outcomes[kSetupUs] = setup_[side].total_s() * 1e6;
+    }
     verify_fresh("verify again", 1);
     return std::move(result_);
   }
@@ -86,7 +98,9 @@ class TargetMeasurer {
     sets_.push_back(std::make_unique<BufferSet>(target_, knobs_, backend_));
     auto& sides = sides_.emplace_back();
     for (std::size_t side = 0; side < names_.size(); ++side) {
+      const auto begin = Clock::now();
       sides.push_back(backend_.make_side(target_, side, sets_.back()->params()));
+      setup_[side].factory_s = std::min(setup_[side].factory_s, since_s(begin));
       if (sets_.size() == 1) result_.sides[side].facts = sides.back().facts;
     }
   }
@@ -171,10 +185,14 @@ class TargetMeasurer {
                           bool (CheckSchedule::*draw_check)(std::size_t)) {
     const std::int64_t runs = result_.sides[side].repetitions;
     const std::vector<std::size_t>& order = draw_sets(static_cast<std::size_t>(runs), renewed);
-    const auto begin = Clock::now();
+    const auto sample_begin = Clock::now();
     for (const std::size_t set : order) {
       Observations::discard(sides_[set][side]);
-      if (const Side& runner = sides_[set][side]; runner.enter) runner.enter();
+      if (const Side& runner = sides_[set][side]; runner.enter) {
+        const auto begin = Clock::now();
+        runner.enter();
+        setup_[side].enter_s = std::min(setup_[side].enter_s, since_s(begin));
+      }
     }
     // What `enter` started on a device is over before there are inputs.
     backend_.synchronize();
@@ -191,7 +209,7 @@ class TargetMeasurer {
           for (const std::size_t set : order) sides_[set][side].run();
         },
         caches());
-    schedule_.sample_took(backend_.agree(since_s(begin)));
+    schedule_.sample_took(backend_.agree(since_s(sample_begin)));
     const std::size_t drawn = order[random_.next_below(order.size())];
     const bool checked = (schedule_.*draw_check)(side);
     const bool right = !checked || verify_timed(drawn, side, timing);
@@ -434,6 +452,7 @@ class TargetMeasurer {
   std::vector<std::size_t> order_;        // sets of the last sample
   bool single_run_ = false;
   std::vector<double> sample_ns_;  // of each side's last sample
+  std::vector<SetUp> setup_;
   int calibrations_ = 0;
   std::vector<pid_t> lab_threads_;
   SharedState state_;  // in which every turn begins

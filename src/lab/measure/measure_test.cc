@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "lab/measure/fake_measuring.h"
 
@@ -428,7 +429,20 @@ TEST_F(Measure, averages_outcomes_over_timed_samples_and_their_sets) {
   ASSERT_TRUE(m.ok) << m.reason;
   ASSERT_GE(told.size(), 8u);
   EXPECT_GT(m.sides[0].outcomes.at("hit_rate"), 0);
-  EXPECT_TRUE(m.sides[1].outcomes.empty());
+  EXPECT_FALSE(m.sides[1].outcomes.contains("hit_rate"));
+}
+
+TEST_F(Measure, says_what_a_side_needs_before_its_clock_starts) {
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  const auto prepared = [&](const TwiceParams& p) {
+    sleep();
+    Side side = taking(1000)(p);
+    side.enter = sleep;
+    return side;
+  };
+  const Measurement m = measure(taking(1000), prepared, quick(3));
+  EXPECT_GE(m.sides[1].outcomes.at(kSetupUs), 4000);
+  EXPECT_LT(m.sides[0].outcomes.at(kSetupUs), 2000);
 }
 
 TEST_F(Measure, decides_alike_on_every_rank_whatever_its_own_clock_says) {
