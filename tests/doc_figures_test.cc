@@ -173,11 +173,14 @@ TEST(DocFigures, of_targets_are_those_of_the_gpu_record) {
   EXPECT_GE(readme.rows, 5);
 }
 
-TEST(DocFigures, of_headlines_are_of_comparisons_that_name_a_witness) {
+TEST(DocFigures, of_headlines_are_of_comparisons_whose_witness_moved) {
   const std::string record = "tests/gpu/record.json";
-  const Checked readme = check_page("README.md", record, figures_of_targets(read_record(record)));
+  const Figures figures = figures_of_targets(read_record(record));
+  const Checked readme = check_page("README.md", record, figures);
   const lab::Catalog catalog = lab::load_catalog();
   for (const std::string& name : readme.names) {
+    ASSERT_TRUE(figures.contains(name)) << name;
+    EXPECT_EQ(fault_in_evidence(name, figures.at(name)), "");
     const lab::Target* target = catalog.find(name);
     ASSERT_NE(target, nullptr) << name;
     const lab::BackendFacts& facts = target->facts(lab::BackendKind::cuda);
