@@ -113,7 +113,13 @@ std::string expect_refused(const std::string& id, BackendKind backend) {
   return "";
 }
 
-void expect_verified(const std::vector<std::string>& ids, BackendKind backend) {
+/// The honest twins of some targets; of those that this build has.
+void expect_verified(std::vector<std::string> ids, BackendKind backend) {
+  const lab::Catalog catalog = lab::load_catalog();
+  std::erase_if(ids, [&](const std::string& id) {
+    return catalog.find(id.substr(0, id.find('.'))) == nullptr;
+  });
+  if (ids.empty()) GTEST_SKIP() << "none of these targets is built";
   const std::map<std::string, json> results = sabotaged(backend, ids);
   EXPECT_EQ(results.size(), ids.size());
   for (const auto& [id, result] : results) {

@@ -82,6 +82,13 @@ Parts test_catalogs(const SourceTree& tree) {
   }));
 }
 
+/// The catalogue with its sides spoiled.
+Parts sabotage_sources(const SourceTree& tree) {
+  return tree.matching([](const std::string& path) {
+    return path.starts_with("tests/sabotage/") && !is_cpu_only_source(path);
+  });
+}
+
 /// Has a case for each target of the catalogue, each of which is a unit.
 constexpr const char* kSabotageSuite = "SabotageOnGpu";
 
@@ -164,6 +171,10 @@ class Finder {
       const bool of_engine = program == "engine_test";
       const Parts started = programs_started_by(files);
       if (whole) files.insert(files.end(), catalogs.begin(), catalogs.end());
+      if (std::ranges::find(started, "gauntlet-sabotage") != started.end()) {
+        const Parts spoiling = sabotage_sources(tree_);
+        files.insert(files.end(), spoiling.begin(), spoiling.end());
+      }
       Unit unit{.name = "test " + program + " " + suite,
                 .kind = of_lab ? UnitKind::timed : UnitKind::test,
                 .program = program,

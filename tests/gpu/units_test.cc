@@ -75,7 +75,8 @@ TEST(Units, of_the_engine_are_its_host_code_and_all_kernels) {
 TEST(Units, of_sabotage_are_one_per_target_with_its_sides_and_what_spoils_them) {
   FakeProject project;
   project.write("tests/sabotage_test.cc",
-                "TEST_P(SabotageOnGpu, is_refused) { run(GAUNTLET_SABOTAGE_BINARY); }\n");
+                "TEST_P(SabotageOnGpu, is_refused) { run(GAUNTLET_SABOTAGE_BINARY); }\n"
+                "TEST(HonestTwinsOnGpu, are_verified) {}\n");
   project.write("tests/sabotage/spoil.h", "int spoil;\n");
   project.write("tests/sabotage/spoil.cc", "#include \"tests/sabotage/spoil.h\"\n");
   const Units units = project.units();
@@ -83,6 +84,9 @@ TEST(Units, of_sabotage_are_one_per_target_with_its_sides_and_what_spoils_them) 
     EXPECT_NE(units.find(std::string("sabotage ") + target), nullptr) << target;
   }
   EXPECT_EQ(units.find("test whole_test SabotageOnGpu"), nullptr);
+  EXPECT_TRUE(units.find("test whole_test HonestTwinsOnGpu")
+                  ->sources.at("own")
+                  .contains("tests/sabotage/spoil.cc"));
   const Unit& copy = *units.find("sabotage ch07:copy");
   EXPECT_EQ(copy.what, "*/SabotageOnGpu.*/ch07_copy");
   EXPECT_EQ(copy.program, "whole_test");
