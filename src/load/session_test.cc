@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/text/text.h"
 #include "load/http/null_server.h"
@@ -53,7 +54,7 @@ Expected<LoadResult> run(FakeServer& fake, PrepareOptions prepare = {},
   const NullServer server([&](const NullRequest& request) { return fake.answer(request); });
   return run_session(
       {.client = {.url = *Url::parse(server.url()), .timeout_s = 60},
-       .prepare = prepare,
+       .prepare = std::move(prepare),
        .arrivals = {.kind = ArrivalKind::closed, .concurrency = 2},
        .workload = {.prompt_tokens = Lengths::fixed(40), .output_tokens = Lengths::fixed(4)},
        .slo = {.ttft_s = 30},
