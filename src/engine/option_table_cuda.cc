@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/option_parts.h"
+#include "engine/option_table.h"
 
 namespace gauntlet::engine {
 namespace {

@@ -6,6 +6,7 @@
 #include "core/os/threads.h"
 #include "core/text/text.h"
 #include "engine/option_parts.h"
+#include "engine/option_table.h"
 
 namespace gauntlet::engine {
 namespace {
