@@ -50,15 +50,11 @@ Expected<std::unique_ptr<Executor>> make_cpu_executor(const model::ModelWeights&
           ? config.max_tokens
           : default_positions(shape, plan->kv, config.max_sequences,
                               read_machine(false).cpu.memory_bytes / kMemoryShareOfKv);
-  const auto pages = [](std::int64_t positions) {
-    return (positions + kernels::cpu::kPageTokens - 1) / kernels::cpu::kPageTokens;
-  };
-  const std::int64_t per_sequence = pages(shape.sliding_window) + 2;
-  const KvPoolConfig pool{
-      .page_tokens = kernels::cpu::kPageTokens,
-      .window = shape.sliding_window,
-      .full_pages = pages(tokens) + config.max_sequences,
-      .sliding_pages = config.max_sequences * per_sequence + pages(config.max_batch_tokens)};
+  const KvPoolConfig pool = paged_pool({.page_tokens = kernels::cpu::kPageTokens,
+                                        .window = shape.sliding_window,
+                                        .positions = tokens,
+                                        .sequences = config.max_sequences,
+                                        .step_tokens = config.max_batch_tokens});
   return std::unique_ptr<Executor>(std::make_unique<PooledExecutor>(
       pool, cpu::make_runner({.plan = *plan,
                               .pool = pool,
