@@ -51,6 +51,30 @@ TEST(KvPool, a_shared_page_is_copied_before_it_is_written) {
   EXPECT_EQ(pool.check_integrity(), "");
 }
 
+TEST(KvPool, a_page_that_was_reserved_for_a_refused_guess_is_not_written_by_two) {
+  KvPool pool = small_pool();
+  const SequenceId parent = pool.create();
+  ASSERT_TRUE(pool.reserve(parent, 14));
+  pool.commit(parent, 14);
+  ASSERT_TRUE(pool.reserve(parent, 20));  // guesses, over two more pages
+  pool.commit(parent, 1);
+  const SequenceId child = pool.fork(parent);
+  for (const SequenceId id : {parent, child}) {
+    for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+      // The parent copies the open page, and has two already; the child has the open one.
+      EXPECT_EQ(pool.pages_needed(id, group, 20), id == parent ? 1 : 2);
+    }
+    ASSERT_TRUE(pool.reserve(id, 20));
+  }
+  EXPECT_EQ(pool.take_copies().size(), 2u) << "only the open page holds anything";
+  for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+    for (std::size_t page = 0; page < 3; ++page) {
+      EXPECT_NE(pool.table(parent, group)[page], pool.table(child, group)[page]);
+    }
+  }
+  EXPECT_EQ(pool.check_integrity(), "");
+}
+
 TEST(KvPool, a_whole_shared_page_is_never_copied) {
   KvPool pool = small_pool();
   const SequenceId parent = pool.create();

@@ -1,6 +1,6 @@
-#include "engine/steps/cpu_executor.h"
-
 #include <gtest/gtest.h>
+
+#include "engine/steps/cpu_executor.h"
 
 namespace gauntlet::engine::inline steps {
 namespace {
