@@ -12,6 +12,7 @@
 
 #include "core/check.h"
 #include "core/ranks/call.h"
+#include "core/ranks/parts.h"
 
 namespace gauntlet::ranks {
 namespace {
@@ -36,21 +37,6 @@ struct Shared {
 
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
-std::vector<std::size_t> offsets_of(std::span<const std::size_t> sizes) {
-  std::vector<std::size_t> offsets(sizes.size() + 1);
-  std::inclusive_scan(sizes.begin(), sizes.end(), offsets.begin() + 1);
-  return offsets;
-}
-
-template <class T>
-void add(std::span<T> sum, const std::byte* terms) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    T term;
-    std::memcpy(&term, terms + i * sizeof(T), sizeof(T));
-    sum[i] += term;
-  }
 }
 
 class MessageGroup final : public Group {

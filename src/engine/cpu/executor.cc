@@ -39,14 +39,11 @@ KvPoolConfig cpu_pool(const model::ModelConfig& whole, KvType kv, const CpuExecu
           ? config.max_tokens
           : default_positions(whole, kv, config.max_sequences,
                               read_machine(false).cpu.memory_bytes / kMemoryShareOfKv);
-  const auto pages = [](std::int64_t positions) {
-    return (positions + kernels::cpu::kPageTokens - 1) / kernels::cpu::kPageTokens;
-  };
-  const std::int64_t per_sequence = pages(whole.sliding_window) + 2;
-  return {.page_tokens = kernels::cpu::kPageTokens,
-          .window = whole.sliding_window,
-          .full_pages = pages(tokens) + config.max_sequences,
-          .sliding_pages = config.max_sequences * per_sequence + pages(config.max_batch_tokens)};
+  return paged_pool({.page_tokens = kernels::cpu::kPageTokens,
+                     .window = whole.sliding_window,
+                     .positions = tokens,
+                     .sequences = config.max_sequences,
+                     .step_tokens = config.max_batch_tokens});
 }
 
 Expected<std::unique_ptr<Runner>> make_cpu_runner(const model::ModelWeights& weights,

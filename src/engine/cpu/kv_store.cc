@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "engine/steps/step_data.h"
 #include "kernels/cpu/kernels.h"
 
 namespace gauntlet::engine::cpu {
@@ -25,7 +26,7 @@ KvStore::KvStore(const model::ModelConfig& config, const KvPoolConfig& pool, KvT
       page_bytes_(config.num_kv_heads * head_bytes_) {
   check(pool.page_tokens == kPageTokens, "the CPU cache has pages of 16 positions");
   for (const model::AttentionSpan span : config.attention) {
-    groups_.push_back(span == model::AttentionSpan::full ? KvGroup::full : KvGroup::sliding);
+    groups_.push_back(engine::group_of(span));
     const std::int64_t pages =
         groups_.back() == KvGroup::full ? pool.full_pages : pool.sliding_pages;
     Layer& layer = layers_.emplace_back();

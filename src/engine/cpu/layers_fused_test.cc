@@ -9,12 +9,11 @@ TEST(LayersFused, are_the_scalar_ones_and_the_same_bits_however_work_is_shared) 
   expect_scalar(expected);
   // One and two threads take whole KV heads; three and four cannot. Chunks of up to four repeat
   // norms and routing.
-  for (const int threads : {1, 2, 3, 4}) {
-    for (const Stages stages : {Stages::overlapped, Stages::apart}) {
-      for (const std::int64_t chunk : {1, 4, 5, 37}) {
-        EXPECT_EQ(residuals_of({.threads = threads, .stages = stages}, chunk), expected)
-            << threads << " threads, chunks of " << chunk;
-      }
+  for (const Stages stages : {Stages::overlapped, Stages::apart}) {
+    for (const auto& [threads, chunk] :
+         {std::pair{1, 4}, {2, 1}, {2, 4}, {2, 37}, {3, 4}, {3, 5}, {4, 4}}) {
+      EXPECT_EQ(residuals_of({.threads = threads, .stages = stages}, chunk), expected)
+          << threads << " threads, chunks of " << chunk;
     }
   }
 }

@@ -37,18 +37,18 @@ Buffers::Private::Private(const model::ModelConfig& config)
       tile(kExpertTile * 2 * kernels::cpu::kBlock),
       attention(2 * kernels::cpu::kAttentionRows * config.head_dim) {}
 
-Buffers::Buffers(const PackedModel& model, std::int64_t max_tokens, int num_workers)
-    : Buffers(model.config, model.layers.front(), max_tokens, num_workers) {}
+Buffers::Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int num_workers)
+    : Buffers(config, {.attended = config.query_width(), .activated = config.intermediate},
+              max_tokens, num_workers) {}
 
-/// Inputs of o and down may be wider than what this rank computes of them.
-Buffers::Buffers(const model::ModelConfig& config, const PackedLayer& layer,
+Buffers::Buffers(const model::ModelConfig& config, const InputWidths& widths,
                  std::int64_t max_tokens, int num_workers)
     : x(static_cast<std::size_t>(max_tokens * config.hidden)),
       partial(static_cast<std::size_t>(max_tokens * config.hidden)),
       normed(max_tokens, config.hidden),
       qkv(max_tokens, config.query_width() + 2 * config.kv_width()),
-      attended(max_tokens, layer.o.cols),
-      activated(max_tokens * config.experts_per_token, layer.held_expert().down.cols),
+      attended(max_tokens, widths.attended),
+      activated(max_tokens * config.experts_per_token, widths.activated),
       gate_up(max_tokens * config.experts_per_token, 2 * config.intermediate),
       expert_out(max_tokens * config.experts_per_token, config.hidden),
       cos(static_cast<std::size_t>(max_tokens * config.head_dim / 2)),

@@ -55,7 +55,14 @@ struct Machine {
 
 /// Buffers for up to max_tokens, allocated once.
 struct Buffers {
-  Buffers(const PackedModel& model, std::int64_t max_tokens, int workers);
+  /// Of what o and down read: of a rank wider than what it computes.
+  struct InputWidths {
+    std::int64_t attended = 0;
+    std::int64_t activated = 0;
+  };
+  Buffers(const model::ModelConfig& config, std::int64_t max_tokens, int workers);
+  Buffers(const model::ModelConfig& config, const InputWidths& widths, std::int64_t max_tokens,
+          int workers);
 
   HostArray<float> x;                // [tokens, hidden]: the residual stream
   HostArray<float> partial;          // the same: this rank's part of what is added; untouched else
@@ -86,10 +93,6 @@ struct Buffers {
     std::vector<float> scores;     // naive attention
   };
   std::vector<Private> workers;
-
- private:
-  Buffers(const model::ModelConfig& config, const PackedLayer& layer, std::int64_t max_tokens,
-          int num_workers);
 };
 
 /// Up to so many tokens, every worker computes norms and routing for itself: a barrier costs more.

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "engine/steps/step_data.h"
+
 namespace gauntlet::engine::cuda {
 namespace {
 
@@ -10,10 +12,6 @@ using kernels::cuda::kPageTokens;
 using kernels::cuda::KvFormat;
 
 KvFormat format_of(KvType type) { return type == KvType::fp8 ? KvFormat::fp8 : KvFormat::bf16; }
-
-KvGroup group_for(model::AttentionSpan span) {
-  return span == model::AttentionSpan::full ? KvGroup::full : KvGroup::sliding;
-}
 
 /// Bytes of a page's keys (or values), and of their scales.
 struct PageBytes {
@@ -38,7 +36,7 @@ std::int64_t KvMemory::bytes_for(const model::ModelConfig& config, const KvPoolC
   std::int64_t bytes = 0;
   for (const model::AttentionSpan span : config.attention) {
     const std::int64_t pages =
-        group_for(span) == KvGroup::full ? pool.full_pages : pool.sliding_pages;
+        engine::group_of(span) == KvGroup::full ? pool.full_pages : pool.sliding_pages;
     bytes += (pages + 1) * kPageTokens * position_bytes(config, type);
   }
   return bytes;
@@ -57,7 +55,7 @@ KvMemory::KvMemory(const model::ModelConfig& config, const KvPoolConfig& pool, K
     return taken;
   };
   for (const model::AttentionSpan span : config.attention) {
-    groups_.push_back(group_for(span));
+    groups_.push_back(engine::group_of(span));
     const std::int64_t pages = padding_page(groups_.back()) + 1;
     kernels::cuda::KvCache& layer = layers_.emplace_back();
     layer.format = format_of(type);

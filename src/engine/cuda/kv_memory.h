@@ -13,7 +13,7 @@
 namespace gauntlet::engine::cuda {
 
 inline std::int64_t pages_of(std::int64_t positions) {
-  return (positions + kernels::cuda::kPageTokens - 1) / kernels::cuda::kPageTokens;
+  return pages_for(positions, kernels::cuda::kPageTokens);
 }
 
 class KvMemory {

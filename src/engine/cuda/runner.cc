@@ -45,6 +45,16 @@ struct StepClock {
   Ticket ticket = 0;
 };
 
+/// The GPU that the calling thread uses from now on.
+class UsedDevice {
+ public:
+  explicit UsedDevice(int device) : device_(device) { use(); }
+  void use() const { cuda_check(cudaSetDevice(device_)); }
+
+ private:
+  int device_;
+};
+
 class CudaRunner final : public Runner {
  public:
   explicit CudaRunner(RunnerParts parts)
@@ -129,7 +139,7 @@ class CudaRunner final : public Runner {
   }
   void add_gap(Ticket ticket);
 
-  const int device_;
+  const UsedDevice device_;  // first: what follows lies there
   const Plan plan_;
   CudaStream stream_;
   DeviceModel model_;
@@ -169,7 +179,7 @@ void CudaRunner::compute(const StepShape& shape, int first_choice, cudaStream_t 
 
 Ticket CudaRunner::start(StepData step) {
   check(started_ - finished_ < kInFlight, "a step was started before an earlier one was finished");
-  cuda_check(cudaSetDevice(device_));
+  device_.use();
   const std::vector<std::int32_t> late = late_places();
   Flight& flight = flight_of(started_ + 1);
   auto parts = cut_step(step, variants().determinism, decode_limits(), model_.config.vocab);
@@ -217,7 +227,7 @@ std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   check(ticket == finished_ + 1 && ticket <= started_, "no such step to finish");
   Flight& flight = flight_of(ticket);
   finished_ = ticket;
-  cuda_check(cudaSetDevice(device_));
+  device_.use();
   flight.done.wait();
   if (gaps_us_) add_gap(ticket);
   count_experts(flight);

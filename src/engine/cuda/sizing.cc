@@ -60,9 +60,11 @@ std::int64_t size_pool(CudaSizing& sizing, const model::ModelConfig& shape,
     pool.full_pages = pool.sliding_pages = pool.run_pages * config.max_sequences;
     sizing.plan.reserved_positions = pool.longest();
   } else {
-    pool.full_pages = pages_of(positions) + config.max_sequences;
-    pool.sliding_pages = config.max_sequences * (pages_of(shape.sliding_window) + 2) +
-                         pages_of(config.max_batch_tokens);
+    pool = paged_pool({.page_tokens = kPageTokens,
+                       .window = shape.sliding_window,
+                       .positions = positions,
+                       .sequences = config.max_sequences,
+                       .step_tokens = config.max_batch_tokens});
   }
   return KvMemory::bytes_for(shape, pool, sizing.plan.kv);
 }
@@ -137,8 +139,8 @@ Expected<CudaSizing> size_cuda_executor(const model::ModelWeights& weights,
 
 namespace gauntlet::engine::inline steps {
 
-std::string no_cuda_executor_reason() {
-  const auto gpu = cuda::find_gpu(0);
+std::string no_cuda_executor_reason(int device) {
+  const auto gpu = cuda::find_gpu(device);
   return gpu ? "" : gpu.error().message;
 }
 

@@ -8,6 +8,18 @@
 
 namespace gauntlet::engine::inline kv {
 
+KvPoolConfig paged_pool(const KvPoolNeeds& needs) {
+  const auto pages = [&](std::int64_t positions) {
+    return pages_for(positions, needs.page_tokens);
+  };
+  // A window touches one page more than it fills, and one is written.
+  const std::int64_t per_window = pages(needs.window) + 2;
+  return {.page_tokens = needs.page_tokens,
+          .window = needs.window,
+          .full_pages = pages(needs.positions) + needs.sequences,
+          .sliding_pages = needs.sequences * per_window + pages(needs.step_tokens)};
+}
+
 KvPool::KvPool(const KvPoolConfig& config) : config_(config) {
   check(config.page_tokens > 0 && config.window > 0, "a KV pool needs pages and a window");
   const std::int64_t counts[] = {config.full_pages, config.sliding_pages};

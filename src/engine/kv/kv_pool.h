@@ -28,6 +28,20 @@ struct KvPoolConfig {
   std::int64_t longest() const { return (run_pages > 0 ? run_pages : full_pages) * page_tokens; }
 };
 
+/// What a pool has to hold. Pages are whole: a sequence's last may be nearly empty.
+struct KvPoolNeeds {
+  std::int64_t page_tokens = 16;
+  std::int64_t window = 128;
+  std::int64_t positions = 0;  // that full layers hold in all
+  std::int64_t sequences = 0;
+  std::int64_t step_tokens = 0;  // that one step adds before what slid out goes back
+};
+KvPoolConfig paged_pool(const KvPoolNeeds& needs);
+
+constexpr std::int64_t pages_for(std::int64_t positions, std::int64_t page_tokens) {
+  return (positions + page_tokens - 1) / page_tokens;
+}
+
 /// The executor copies page `from` to page `to` in every layer of the group before the step.
 struct PageCopy {
   KvGroup group;

@@ -24,8 +24,9 @@ struct CudaExecutorConfig {
   std::function<void(double)> progress;
 };
 
-/// Why there is no CUDA executor on this machine: one sentence. Empty where there is one.
-std::string no_cuda_executor_reason();
+/// Why there is no CUDA executor on that GPU of this machine: one sentence. Empty where there is
+/// one.
+std::string no_cuda_executor_reason(int device = 0);
 
 /// Holds an error where there is no GPU that fits, or too little memory, with the numbers.
 Expected<std::unique_ptr<Executor>> make_cuda_executor(const model::ModelWeights& weights,

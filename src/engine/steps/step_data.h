@@ -12,6 +12,11 @@
 
 namespace gauntlet::engine::inline steps {
 
+/// Whose pages a layer's keys and values lie in.
+constexpr KvGroup group_of(model::AttentionSpan span) {
+  return span == model::AttentionSpan::full ? KvGroup::full : KvGroup::sliding;
+}
+
 /// What is wanted of a token in this step; each includes the one before.
 enum class Want {
   nothing,          // a chunk of a prompt that goes on

@@ -1,0 +1,27 @@
+// Parts of a buffer that lie one behind the other, and terms that are added to a sum.
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace gauntlet::ranks {
+
+/// Where each part begins, and where the last one ends.
+inline std::vector<std::size_t> offsets_of(std::span<const std::size_t> sizes) {
+  std::vector<std::size_t> offsets(sizes.size() + 1);
+  std::inclusive_scan(sizes.begin(), sizes.end(), offsets.begin() + 1);
+  return offsets;
+}
+
+template <class T>
+void add(std::span<T> sum, const std::byte* terms) {
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    T term;
+    std::memcpy(&term, terms + i * sizeof(T), sizeof(T));
+    sum[i] += term;
+  }
+}
+
+}  // namespace gauntlet::ranks
