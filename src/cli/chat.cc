@@ -161,7 +161,8 @@ int chat(const ChatOptions& options) {
   const auto executor = make_executor(*model, options.engine, capacity);
   if (!executor) return report_error(executor.error());
   const auto speculation =
-      make_speculation(options.speculation, options.engine, capacity, *model, **executor);
+      make_speculation(options.speculation, options.engine, capacity,
+                       {.model = *model, .tokenizer = &*model->tokenizer, .executor = **executor});
   if (!speculation) return report_error(speculation.error());
   model->weights = {};  // packed by now
   engine::ChatSession session(**executor, *harmony, settings, *speculation);

@@ -130,7 +130,10 @@ int generate(const GenerateOptions& options, const EngineArguments& arguments) {
   const auto executor = make_executor(*model, arguments, capacity);
   if (!executor) return report_error(executor.error());
   const auto speculation =
-      make_speculation(options.speculation, arguments, capacity, *model, **executor);
+      make_speculation(options.speculation, arguments, capacity,
+                       {.model = *model,
+                        .tokenizer = model->tokenizer ? &*model->tokenizer : nullptr,
+                        .executor = **executor});
   if (!speculation) return report_error(speculation.error());
   model->weights = {};  // packed by now
   const double load_ms = milliseconds_since(start);

@@ -48,18 +48,18 @@ namespace {
 
 using DrafterPtr = std::shared_ptr<engine::Drafter>;
 
-Expected<void> same_tokens(const OpenModel& draft, const OpenModel& model) {
+Expected<void> same_tokens(const OpenModel& draft, const SpeculationTarget& target) {
   const auto differs = [&](const std::string& how) {
     return wrong_use(fmt::format("{} cannot guess for {}: {}", draft.weights.config.name,
-                                 model.weights.config.name, how));
+                                 target.model.weights.config.name, how));
   };
-  const std::int64_t vocab = model.weights.config.vocab;
+  const std::int64_t vocab = target.model.weights.config.vocab;
   if (draft.weights.config.vocab != vocab) {
     return differs(fmt::format("it has {} tokens, and not {}", draft.weights.config.vocab, vocab));
   }
-  if (!draft.tokenizer || !model.tokenizer) return {};
+  if (!draft.tokenizer || !target.tokenizer) return {};
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(vocab); ++id) {
-    if (draft.tokenizer->token_bytes(id) == model.tokenizer->token_bytes(id)) continue;
+    if (draft.tokenizer->token_bytes(id) == target.tokenizer->token_bytes(id)) continue;
     return differs(fmt::format("token {} is another text", id));
   }
   return {};
@@ -67,7 +67,7 @@ Expected<void> same_tokens(const OpenModel& draft, const OpenModel& model) {
 
 Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
                                  const EngineArguments& engine, const Capacity& capacity,
-                                 const OpenModel& model) {
+                                 const SpeculationTarget& target) {
   EngineArguments of_draft = engine;
   of_draft.model = arguments.draft_model;
   of_draft.backend = BackendChoice::cpu;
@@ -76,7 +76,7 @@ Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
   of_draft.job = nullptr;  // small enough for one rank
   const auto draft = open_model(of_draft);
   if (!draft) return draft.error();
-  if (const auto same = same_tokens(*draft, model); !same) return same.error();
+  if (const auto same = same_tokens(*draft, target); !same) return same.error();
   auto executor = make_executor(*draft, of_draft, capacity);
   if (!executor) return executor.error();
   return DrafterPtr(std::make_shared<engine::ModelDrafter>(std::move(*executor)));
@@ -99,16 +99,16 @@ Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const Ope
 
 Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
                                   const EngineArguments& engine, const Capacity& capacity,
-                                  const OpenModel& model, engine::Executor& executor) {
+                                  const SpeculationTarget& target) {
   switch (arguments.speculate) {
     case Speculate::off:
       break;
     case Speculate::ngram:
       return DrafterPtr(std::make_shared<engine::NgramDrafter>());
     case Speculate::draft:
-      return draft_model(arguments, engine, capacity, model);
+      return draft_model(arguments, engine, capacity, target);
     case Speculate::eagle3:
-      return eagle_head(arguments, model, executor);
+      return eagle_head(arguments, target.model, target.executor);
   }
   return DrafterPtr();
 }
@@ -125,14 +125,14 @@ Expected<std::vector<int>> export_layers_for(const SpeculationArguments& argumen
 
 Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
                                                const EngineArguments& engine,
-                                               const Capacity& capacity, const OpenModel& model,
-                                               engine::Executor& executor) {
+                                               const Capacity& capacity,
+                                               const SpeculationTarget& target) {
   engine::Speculation made{.max_drafts = arguments.draft_tokens, .lengths = arguments.lengths};
   if (arguments.speculate == Speculate::off) return made;
-  if (executor.plan().cuda) {
+  if (target.executor.plan().cuda) {
     return wrong_use("--speculate runs on CPUs so far: take --backend cpu, or leave it off");
   }
-  auto drafter = make_drafter(arguments, engine, capacity, model, executor);
+  auto drafter = make_drafter(arguments, engine, capacity, target);
   if (!drafter) return drafter.error();
   made.drafter = std::move(*drafter);
   fmt::print(stderr, "speculation: {}\n", made.describe());

@@ -23,10 +23,15 @@ Expected<void> check_speculation(const SpeculationArguments& arguments);
 /// The target's layers that its drafter goes on from, which the executor is to export.
 Expected<std::vector<int>> export_layers_for(const SpeculationArguments& arguments,
                                              const OpenModel& model);
-/// `positions` and `sequences` are those that the executor was made for. It outlives what guesses.
+/// What is guessed for.
+struct SpeculationTarget {
+  const OpenModel& model;
+  const model::Tokenizer* tokenizer = nullptr;  // none: nothing is known of its tokens' texts
+  engine::Executor& executor;                   // made for the capacity; outlives what guesses
+};
 Expected<engine::Speculation> make_speculation(const SpeculationArguments& arguments,
                                                const EngineArguments& engine,
-                                               const Capacity& capacity, const OpenModel& model,
-                                               engine::Executor& executor);
+                                               const Capacity& capacity,
+                                               const SpeculationTarget& target);
 
 }  // namespace gauntlet::cli
