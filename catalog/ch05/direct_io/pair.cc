@@ -1,9 +1,8 @@
 #include "catalog/ch05/direct_io/pair.h"
 
-#include <span>
-
 #include "core/os/pages.h"
 #include "lab/author/pair.h"
+#include "lab/author/stored.h"
 
 namespace gauntlet::ch05::direct_io {
 namespace {
@@ -59,14 +58,7 @@ lab::Pair<Params> pair() {
           },
       .reference =
           [](const Params& p, lab::Reference& r) {
-            const auto words = static_cast<std::size_t>(p.shard_bytes / 8);
-            const auto out = r.exact<unsigned char>("out");
-            const std::span<std::uint64_t> all{reinterpret_cast<std::uint64_t*>(out.data()),
-                                               out.size() / 8};
-            for (std::int64_t shard = 0; shard < p.shards; ++shard) {
-              p.stored->recompute(all.subspan(static_cast<std::size_t>(shard) * words, words),
-                                  p.start[shard]);
-            }
+            lab::expect_parts(r, "out", *p.stored, {p.start, static_cast<std::size_t>(p.shards)});
           },
   };
 }

@@ -1,9 +1,8 @@
 #include "catalog/ch05/io_uring/pair.h"
 
-#include <span>
-
 #include "core/os/pages.h"
 #include "lab/author/pair.h"
+#include "lab/author/stored.h"
 
 namespace gauntlet::ch05::io_uring {
 namespace {
@@ -59,14 +58,7 @@ lab::Pair<Params> pair() {
           },
       .reference =
           [](const Params& p, lab::Reference& r) {
-            const auto words = static_cast<std::size_t>(p.record_bytes / 8);
-            const auto out = r.exact<unsigned char>("out");
-            const std::span<std::uint64_t> all{reinterpret_cast<std::uint64_t*>(out.data()),
-                                               out.size() / 8};
-            for (std::int64_t record = 0; record < p.records; ++record) {
-              p.stored->recompute(all.subspan(static_cast<std::size_t>(record) * words, words),
-                                  p.start[record]);
-            }
+            lab::expect_parts(r, "out", *p.stored, {p.start, static_cast<std::size_t>(p.records)});
           },
   };
 }

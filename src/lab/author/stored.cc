@@ -42,4 +42,14 @@ Side reading_hot(std::shared_ptr<StoredWords> stored, Side side) {
   return side;
 }
 
+void expect_parts(Reference& reference, const std::string& name, const StoredWords& stored,
+                  std::span<const std::int32_t> start) {
+  const auto out = reference.exact<unsigned char>(name);
+  const std::span<std::uint64_t> all{reinterpret_cast<std::uint64_t*>(out.data()), out.size() / 8};
+  const std::size_t words = all.size() / start.size();
+  for (std::size_t part = 0; part < start.size(); ++part) {
+    stored.recompute(all.subspan(part * words, words), start[part]);
+  }
+}
+
 }  // namespace gauntlet::lab::inline author

@@ -1,10 +1,13 @@
 // Sides that read files: what the page cache holds of the file when a sample begins, and what it
 // holds after.
 #pragma once
-#include <functional>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 
 #include "core/storage/stored_words.h"
+#include "lab/author/reference.h"
 #include "lab/author/side.h"
 
 namespace gauntlet::lab::inline author {
@@ -15,5 +18,10 @@ Side reading_cold(std::shared_ptr<StoredWords> stored, Side side);
 
 /// Has all of the file in the page cache before each sample, as another process would leave it.
 Side reading_hot(std::shared_ptr<StoredWords> stored, Side side);
+
+/// Expects in output `name`, of bytes, parts of the file one behind the other: as many as `start`
+/// has pages where they begin.
+void expect_parts(Reference& reference, const std::string& name, const StoredWords& stored,
+                  std::span<const std::int32_t> start);
 
 }  // namespace gauntlet::lab::inline author
