@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 namespace gauntlet::tests::gpu {
 namespace {
@@ -100,8 +101,9 @@ bool Coverage::any_failed() const {
 }
 
 bool Coverage::complete() const {
-  return samples.empty() && gaps.empty() &&
-         std::ranges::all_of(units, [](const auto& u) { return u.state == UnitState::covered; });
+  return samples.empty() && gaps.empty() && std::ranges::all_of(units, [](const auto& u) {
+           return u.state == UnitState::covered || u.state == UnitState::open;
+         });
 }
 
 std::vector<std::string> Coverage::complaints() const {
@@ -128,9 +130,33 @@ std::vector<std::string> Coverage::complaints() const {
   return lines;
 }
 
-Coverage judge(const Units& units, const Record& record) {
-  Coverage coverage{.units = {}, .samples = {}, .lab_changes = {}, .gaps = units.gaps};
+OpenFindings parse_open_findings(const std::string& text) {
+  OpenFindings findings;
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (!line.starts_with('#') && colon != std::string::npos) {
+      findings[line.substr(0, colon)] = line.substr(colon + 2);
+    }
+  }
+  return findings;
+}
+
+Coverage judge(const Units& units, const Record& record, const OpenFindings& findings) {
+  Coverage coverage{.units = {}, .samples = {}, .lab_changes = {}, .gaps = units.gaps, .open = {}};
   for (const Unit& unit : units.all) coverage.units.push_back(judge_unit(unit, record));
+  for (const auto& [name, reason] : findings) {
+    const auto unit = std::ranges::find_if(
+        coverage.units, [&](const UnitCoverage& u) { return u.unit->name == name; });
+    if (unit == coverage.units.end()) {
+      coverage.gaps.push_back(name + " has an open finding, and there is no such unit");
+    } else if (unit->state == UnitState::covered) {
+      coverage.gaps.push_back(name + " has an open finding, and passes: take the finding out");
+    } else if (unit->state == UnitState::failed) {
+      unit->state = UnitState::open;
+      coverage.open.push_back(name + " fails: " + reason);
+    }
+  }
   find_samples(record, coverage);
   return coverage;
 }

@@ -55,6 +55,22 @@ TEST_F(CoverageTest, is_complete_after_all_were_recorded) {
   EXPECT_THAT(planned({}), IsEmpty());
 }
 
+TEST_F(CoverageTest, takes_a_failure_whose_finding_is_open_and_tells_of_it) {
+  units_ = project_.units();
+  const Unit& unit = units_.all.front();
+  const OpenFindings findings = parse_open_findings("# why\n\n" + unit.name + ": it is slow\n");
+  const Coverage passing = judge(units_, record_, findings);
+  EXPECT_FALSE(passing.complete());
+  EXPECT_THAT(passing.complaints(), ElementsAre(HasSubstr("passes: take the finding out")));
+  put(unit, "2026-01-03", "failed");
+  EXPECT_FALSE(judge(units_, record_).complete());
+  const Coverage failing = judge(units_, record_, findings);
+  EXPECT_TRUE(failing.complete());
+  EXPECT_THAT(failing.open, ElementsAre(unit.name + " fails: it is slow"));
+  EXPECT_THAT(plan(failing, {}).now, ElementsAre(&unit)) << "it is tried again each time";
+  EXPECT_FALSE(judge(units_, record_, {{"test of nothing", "gone"}}).complete());
+}
+
 TEST_F(CoverageTest, names_the_one_target_that_changed_and_its_file) {
   project_.write("catalog/ch07/copy/optimized.cu", "int faster;\n");
   EXPECT_THAT(complaints(),

@@ -69,6 +69,11 @@ Units units_of(const Options& options) {
 
 fs::path record_path(const Options& options) { return fs::path(options.root) / options.record; }
 
+OpenFindings findings_of(const Options& options) {
+  const fs::path path = fs::path(options.root) / "tests/gpu/open_findings";
+  return fs::exists(path) ? parse_open_findings(get(read_file(path))) : OpenFindings();
+}
+
 Record record_at(const fs::path& path) {
   if (!fs::exists(path)) return {};
   return get(Record::from_json(get(read_file(path))));
@@ -123,7 +128,8 @@ int list(const Options& options) {
 int check_record(const Options& options) {
   const Units units = units_of(options);
   const Record record = record_at(record_path(options));
-  const Coverage coverage = judge(units, record);
+  const Coverage coverage = judge(units, record, findings_of(options));
+  for (const std::string& line : coverage.open) fmt::print("open: {}\n", line);
   if (coverage.complete()) {
     fmt::print("the record covers all {} units\n", units.all.size());
     return 0;
@@ -140,7 +146,7 @@ int print_plan(const Options& options) {
   const Units units = units_of(options);
   const Record record = record_at(record_path(options));
   const Stamp stamp = Stamp::load(options.programs);
-  Coverage coverage = judge(units, record);
+  Coverage coverage = judge(units, record, findings_of(options));
   std::erase_if(coverage.units, [&](const UnitCoverage& unit) {
     const std::string missing = missing_program(options, *unit.unit);
     if (missing.empty() && stamp.fits(*unit.unit)) return false;
