@@ -57,7 +57,9 @@ int pairs_in_catalogue() {
   for (const auto& chapter : fs::directory_iterator(GAUNTLET_SOURCE_DIR "/catalog")) {
     if (!chapter.is_directory()) continue;
     for (const auto& pair : fs::directory_iterator(chapter.path())) {
-      count += fs::exists(pair.path() / "pair.cc");
+      for (const char* source : {"pair.cc", "lab.cc", "engine_pair.cc"}) {
+        count += fs::exists(pair.path() / source);
+      }
     }
   }
   return count;

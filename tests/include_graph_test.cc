@@ -53,7 +53,9 @@ std::map<std::string, Folders> allowed_rooms() {
       {"engine/steps", {"engine", "engine/kv", "engine/sampling"}},
       {"engine/cpu", {"engine", "engine/kv", "engine/steps"}},
       {"engine/cuda", {"engine", "engine/kv", "engine/steps"}},
-      {"engine/serving", {"engine/kv", "engine/sampling", "engine/steps"}},
+      {"engine/speculation", {"engine", "engine/kv", "engine/steps"}},
+      {"engine/ranks", {"engine", "engine/cpu", "engine/kv", "engine/steps"}},
+      {"engine/serving", {"engine/kv", "engine/sampling", "engine/speculation", "engine/steps"}},
       {"engine/measure", {"engine/serving", "engine/steps"}},
       {"lab/author", {}},
       {"lab/ceilings", {"lab/author"}},
@@ -74,10 +76,12 @@ std::map<std::string, Folders> allowed_rooms() {
 
 /// What only the tests of a room may include beside that.
 std::map<std::string, Folders> allowed_in_tests() {
-  return {{"kernels/cpu", {"kernels/ref"}},
+  return {{"core/os", {"core/machine"}},
+          {"kernels/cpu", {"kernels/ref"}},
           {"kernels/cuda/attention", {"kernels/ref"}},
           {"engine/steps", {"engine/serving"}},
           {"engine/serving", {"engine"}},
+          {"engine/speculation", {"engine/serving"}},
           {"lab/author", {"lab/measure"}}};
 }
 

@@ -1,4 +1,5 @@
 #include "core/check.h"
+#include "core/os/threads.h"
 #include "engine/serving/service.h"
 #include "engine/steps/cpu_executor.h"
 #include "lab/author/pair.h"
@@ -27,6 +28,8 @@ engine::Executor& Engine::executor() {
                           1);
   engine::CpuExecutorConfig config{.max_sequences = 16, .max_tokens = 1024};
   config.options.threads = threads_;
+  // The lab's thread is on the last CPU, and the engine's pool pins the thread that makes it.
+  config.first_cpu = static_cast<int>(allowed_cpus().size()) - 1;
   auto made = engine::make_cpu_executor(weights, config);
   if (!made) fail(made.error().message);
   executor_ = std::move(*made);
