@@ -38,6 +38,14 @@ UnitCoverage judge_unit(const Unit& unit, const Record& record) {
       .unit = &unit, .state = was->good() ? UnitState::covered : UnitState::failed, .record = was};
 }
 
+/// As many as a person reads.
+std::string listed(const std::vector<std::string>& files) {
+  constexpr std::size_t kMost = 8;
+  if (files.size() <= kMost) return fmt::format("{}", fmt::join(files, " "));
+  return fmt::format("{} and {} more", fmt::join(files.begin(), files.begin() + kMost, " "),
+                     files.size() - kMost);
+}
+
 bool has_lab_of_now(const UnitCoverage& target) {
   return target.record->sources.at("lab") == target.unit->sources.at("lab").id();
 }
@@ -112,7 +120,7 @@ std::vector<std::string> Coverage::complaints() const {
     const std::string& name = unit.unit->name;
     if (unit.state == UnitState::unrecorded) lines.push_back(name + ": no GPU has run it");
     if (unit.state == UnitState::changed) {
-      lines.push_back(fmt::format("{}: changed since: {}", name, fmt::join(unit.changed, " ")));
+      lines.push_back(fmt::format("{}: changed since: {}", name, listed(unit.changed)));
     }
     if (unit.state == UnitState::failed) {
       lines.push_back(fmt::format("{}: {}: {}", name, unit.record->verdict.status,
@@ -125,7 +133,7 @@ std::vector<std::string> Coverage::complaints() const {
         sample.chapter, sample.unit->kind == UnitKind::sabotage ? "sabotaged" : "measured"));
   }
   if (!samples.empty()) {
-    lines.push_back(fmt::format("of the lab changed: {}", fmt::join(lab_changes, " ")));
+    lines.push_back(fmt::format("of the lab changed: {}", listed(lab_changes)));
   }
   return lines;
 }

@@ -71,6 +71,18 @@ TEST_F(CoverageTest, takes_a_failure_whose_finding_is_open_and_tells_of_it) {
   EXPECT_FALSE(judge(units_, record_, {{"test of nothing", "gone"}}).complete());
 }
 
+TEST_F(CoverageTest, counts_files_that_are_more_than_a_person_reads) {
+  std::string includes;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "catalog/ch07/copy/part_" + std::to_string(i) + ".h";
+    project_.write(name, "int part;\n");
+    includes += "#include \"" + name + "\"\n";
+  }
+  project_.write("catalog/ch07/copy/optimized.cu", includes);
+  EXPECT_THAT(complaints(), Contains(AllOf(HasSubstr("target ch07:copy: changed since:"),
+                                           HasSubstr("optimized.cu"), HasSubstr("and 5 more"))));
+}
+
 TEST_F(CoverageTest, names_the_one_target_that_changed_and_its_file) {
   project_.write("catalog/ch07/copy/optimized.cu", "int faster;\n");
   EXPECT_THAT(complaints(),
