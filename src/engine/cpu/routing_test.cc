@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "core/random.h"
 
@@ -30,7 +31,7 @@ Choice choose(const std::vector<float>& logits, std::int64_t k) {
 Choice sorted_choice(const std::vector<float>& logits, std::int64_t k) {
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(), [&](std::int32_t e) { return logits[e]; });
+  std::ranges::sort(order, {}, [&](std::int32_t e) { return std::pair(-logits[e], e); });
   order.resize(k);
   double sum = 0;
   for (const std::int32_t e : order) sum += std::exp(double{logits[e]} - logits[order[0]]);

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "engine/steps/rope.h"
@@ -105,7 +106,7 @@ class ScalarLayers {
     const Row logits = product(layer.router, in, layer.router_bias);
     std::vector<std::size_t> order(logits.size());
     for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;
-    std::ranges::stable_sort(order, [&](auto a, auto b) { return logits[a] > logits[b]; });
+    std::ranges::sort(order, {}, [&](std::size_t e) { return std::pair(-logits[e], e); });
     order.resize(static_cast<std::size_t>(config.experts_per_token));
     double sum = 0;
     for (const std::size_t e : order) sum += std::exp(logits[e]);
