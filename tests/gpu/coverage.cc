@@ -46,6 +46,11 @@ std::string listed(const std::vector<std::string>& files) {
                      files.size() - kMost);
 }
 
+bool names_all(const std::string& reason, const std::vector<std::string>& files) {
+  return std::ranges::all_of(
+      files, [&](const std::string& file) { return reason.find(file) != std::string::npos; });
+}
+
 bool has_lab_of_now(const UnitCoverage& target) {
   return target.record->sources.at("lab") == target.unit->sources.at("lab").id();
 }
@@ -163,6 +168,9 @@ Coverage judge(const Units& units, const Record& record, const OpenFindings& fin
     } else if (unit->state == UnitState::failed) {
       unit->state = UnitState::open;
       coverage.open.push_back(name + " fails: " + reason);
+    } else if (unit->state == UnitState::changed && names_all(reason, unit->changed)) {
+      unit->state = UnitState::open;
+      coverage.open.push_back(name + " was not run again: " + reason);
     }
   }
   find_samples(record, coverage);

@@ -8,11 +8,12 @@
 
 namespace gauntlet::tests::gpu {
 
-/// Open: it failed, and tests/gpu/open_findings says of what.
+/// Open: it failed or changed, and tests/gpu/open_findings says why.
 enum class UnitState { covered, unrecorded, changed, failed, open };
 
-/// Units that fail for a reason that is written down and not yet mended: name and reason. They do
-/// not fail the check, which tells of them each time; one that passes by now does.
+/// Units that fail for a reason that is written down and not yet mended, or that were not run again
+/// since files changed that the reason names, each of them: name and reason. They do not fail the
+/// check, which tells of them each time; one that is covered by now does.
 using OpenFindings = std::map<std::string, std::string>;
 /// A line for each, "<unit>: <reason>"; lines that begin with # are for people.
 OpenFindings parse_open_findings(const std::string& text);

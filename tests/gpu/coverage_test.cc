@@ -71,6 +71,21 @@ TEST_F(CoverageTest, takes_a_failure_whose_finding_is_open_and_tells_of_it) {
   EXPECT_FALSE(judge(units_, record_, {{"test of nothing", "gone"}}).complete());
 }
 
+TEST_F(CoverageTest, takes_a_change_whose_files_an_open_finding_names) {
+  project_.write("catalog/ch07/copy/optimized.cu", "int faster;\n");
+  units_ = project_.units();
+  const auto judged = [&](const std::string& reason) {
+    return judge(units_, record_, {{"target ch07:copy", reason}});
+  };
+  EXPECT_FALSE(judged("a comment became code").complete());
+  const Coverage named = judged("catalog/ch07/copy/optimized.cu has a word more");
+  EXPECT_TRUE(named.complete());
+  EXPECT_THAT(named.open, ElementsAre(HasSubstr("was not run again")));
+  project_.write("catalog/ch07/copy/baseline.cu", "int slower;\n");
+  units_ = project_.units();
+  EXPECT_FALSE(judged("catalog/ch07/copy/optimized.cu has a word more").complete());
+}
+
 TEST_F(CoverageTest, counts_files_that_are_more_than_a_person_reads) {
   std::string includes;
   for (int i = 0; i < 12; ++i) {

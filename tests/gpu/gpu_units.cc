@@ -131,7 +131,8 @@ int check_record(const Options& options) {
   const Coverage coverage = judge(units, record, findings_of(options));
   for (const std::string& line : coverage.open) fmt::print("open: {}\n", line);
   if (coverage.complete()) {
-    fmt::print("the record covers all {} units\n", units.all.size());
+    fmt::print("the record covers {} of {} units, {} open\n",
+               units.all.size() - coverage.open.size(), units.all.size(), coverage.open.size());
     return 0;
   }
   fmt::print(stderr,

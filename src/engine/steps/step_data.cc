@@ -44,8 +44,9 @@ void check_step(const StepData& step, const StepLimits& limits) {
         "a step has no items, or more tokens or sequences than its backend was made for");
   std::int32_t next = 0;
   for (const StepData::Item& item : step.items) {
-    check(item.num_tokens > 0 && item.first_token == next,
-          "an item's tokens follow the last one's");
+    check(item.num_tokens > 0 && item.first_token == next &&
+              item.num_tokens <= step.num_tokens() - next,
+          "an item's tokens follow the last one's, and the step has them");
     next += item.num_tokens;
     check(!item.exports || limits.export_layers > 0, "no layer of this backend exports residuals");
     check_tokens(step, item, limits);
