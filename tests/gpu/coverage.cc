@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace gauntlet::tests::gpu {
 namespace {
@@ -187,8 +188,8 @@ Plan plan(const Coverage& coverage, const PlanOptions& options) {
     if (unit.unit->name.find(options.only) == std::string::npos) continue;
     wanted.push_back(&unit);
   }
-  std::ranges::stable_sort(wanted, {}, [](const UnitCoverage* unit) {
-    return unit->record ? unit->record->occasion.when : std::string();
+  std::ranges::sort(wanted, {}, [](const UnitCoverage* unit) {
+    return std::pair(unit->record ? unit->record->occasion.when : std::string(), unit->unit->name);
   });
   Plan result;
   double together = 0, longest = 0, alone = 0;

@@ -52,12 +52,12 @@ int report(const Error& error) {
 /// An error in a command ends it.
 template <class T>
 T get(Expected<T> expected) {
-  if (!expected) throw expected.error();
+  if (!expected) throw Error(expected.error());
   return std::move(*expected);
 }
 
-void get(Expected<void> expected) {
-  if (!expected) throw expected.error();
+void get(const Expected<void>& expected) {
+  if (!expected) throw Error(expected.error());
 }
 
 Units units_of(const Options& options) {
