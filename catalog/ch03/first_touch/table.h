@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -52,9 +53,10 @@ inline void use_table(const Params& p, std::uint64_t* table, ThreadPool& pool) {
   });
 }
 
-/// Of each worker's part of the table the share on its node, by move_pages(); the least of them.
+/// Of each worker's part of the table the share on its node, by move_pages(); the least of them,
+/// and nothing where the kernel does not say.
 inline double least_local_share(const Params& p, const std::uint64_t* table, ThreadPool& pool) {
-  std::vector<double> shares(static_cast<std::size_t>(pool.size()), 1.0);
+  std::vector<double> shares(static_cast<std::size_t>(pool.size()), 0.0);
   pool.run([&](int worker) {
     const std::int64_t part = p.words / pool.size();
     const auto places = places_here();
@@ -62,9 +64,7 @@ inline double least_local_share(const Params& p, const std::uint64_t* table, Thr
     const auto share = share_on_node(table + worker * part, 8 * part, places->local);
     shares[static_cast<std::size_t>(worker)] = share ? *share : 0;
   });
-  double least = 1;
-  for (const double share : shares) least = share < least ? share : least;
-  return least;
+  return *std::ranges::min_element(shares);
 }
 
 }  // namespace gauntlet::ch03::first_touch
