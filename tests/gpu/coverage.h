@@ -13,7 +13,8 @@ enum class UnitState { covered, unrecorded, changed, failed, open };
 
 /// Units that fail for a reason that is written down and not yet mended, or that were not run again
 /// since files changed that the reason names, each of them: name and reason. They do not fail the
-/// check, which tells of them each time; one that is covered by now does.
+/// check, which tells of them each time; one that is covered by now does. The name "lab" stands for
+/// the targets owed by its changes; its reason names what changed since the last one was measured.
 using OpenFindings = std::map<std::string, std::string>;
 /// A line for each, "<unit>: <reason>"; lines that begin with # are for people.
 OpenFindings parse_open_findings(const std::string& text);
@@ -29,6 +30,7 @@ struct UnitCoverage {
 struct OwedSample {
   std::string chapter;
   const Unit* unit = nullptr;  // the one whose turn it is: measured longest ago
+  bool open = false;           // an open finding of the lab names what changed
 };
 
 struct Coverage {

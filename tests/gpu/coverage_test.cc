@@ -157,6 +157,24 @@ TEST_F(CoverageTest, owes_the_lies_and_the_oldest_target_of_each_chapter_when_th
   EXPECT_THAT(planned({}), AllOf(Contains("target ch07:copy"), Not(Contains("target ch07:tile"))));
 }
 
+TEST_F(CoverageTest, takes_a_change_of_the_lab_whose_files_an_open_finding_names) {
+  put(*project_.units().find("target ch07:copy"), "2026-01-05");
+  const auto judged = [&](const std::string& reason) {
+    units_ = project_.units();
+    return judge(units_, record_, {{"lab", reason}, {"test whole_test LiesOnGpu", reason}});
+  };
+  EXPECT_THAT(judged("nothing").complaints(), Contains(HasSubstr("take the finding out")));
+  project_.write("src/lab/measure/measure.cc", "int tried_again;\n");
+  EXPECT_FALSE(judged("a loop has another end").complete());
+  const Coverage named = judged("src/lab/measure/measure.cc tries again");
+  EXPECT_TRUE(named.complete());
+  EXPECT_THAT(named.complaints(), IsEmpty());
+  EXPECT_THAT(named.open, Contains(HasSubstr("lab was not tried again: src/lab")));
+  EXPECT_THAT(planned({}), Contains("target ch07:tile")) << "a GPU is asked all the same";
+  project_.write("src/lab/measure/measure.h", "int another_measure;\n");
+  EXPECT_FALSE(judged("src/lab/measure/measure.cc tries again").complete());
+}
+
 TEST_F(CoverageTest, takes_no_skipped_target_for_a_sample_of_the_lab) {
   put(*project_.units().find("target ch07:copy"), "2026-01-01", "skipped");
   project_.write("src/lab/measure/measure.h", "int measured_otherwise;\n");

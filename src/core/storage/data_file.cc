@@ -20,7 +20,7 @@ namespace gauntlet {
 namespace {
 
 constexpr std::int64_t kWriteBytes = std::int64_t{8} << 20;
-constexpr int kEvictions = 50;
+constexpr int kAttempts = 50;
 constexpr const char* kFix = "set TMPDIR to a folder on a disk (ext4, xfs)";
 
 Error refused(const std::string& what, const std::filesystem::path& folder, int error) {
@@ -102,7 +102,7 @@ Expected<void> DataFile::evict() const {
   // Pages that another CPU has yet to put on a list, or that are being read ahead, survive a first
   // attempt.
   std::int64_t left = 0;
-  for (int attempt = 0; attempt < kEvictions; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ::posix_fadvise(cached(), 0, 0, POSIX_FADV_DONTNEED);
     const auto held = cached_bytes();
     if (!held) return held.error();
@@ -118,15 +118,21 @@ Expected<void> DataFile::evict() const {
 
 Expected<void> DataFile::load() const {
   std::vector<unsigned char> chunk(std::size_t{1} << 20);
-  for (std::int64_t at = 0; at < bytes_; at += static_cast<std::int64_t>(chunk.size())) {
-    const auto count = std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), bytes_ - at);
-    const auto read = read_fully(cached(), {chunk.data(), static_cast<std::size_t>(count)}, at);
-    if (!read) return read;
+  std::int64_t held = 0;
+  // A page may leave again while others are read: the kernel moves and reclaims them as it likes.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (std::int64_t at = 0; at < bytes_; at += static_cast<std::int64_t>(chunk.size())) {
+      const std::int64_t count = std::min<std::int64_t>(std::ssize(chunk), bytes_ - at);
+      const auto read = read_fully(cached(), {chunk.data(), static_cast<std::size_t>(count)}, at);
+      if (!read) return read;
+    }
+    const auto now = cached_bytes();
+    if (!now) return now.error();
+    held = *now;
+    if (held == bytes_) return {};
+    ::usleep(1000);
   }
-  const auto held = cached_bytes();
-  if (!held) return held.error();
-  if (*held == bytes_) return {};
-  return Error{fmt::format("the page cache kept {} of {} bytes: free memory", *held, bytes_)};
+  return Error{fmt::format("the page cache kept {} of {} bytes: free memory", held, bytes_)};
 }
 
 Expected<std::int64_t> DataFile::cached_bytes() const {
