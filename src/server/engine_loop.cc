@@ -1,5 +1,7 @@
 #include "server/engine_loop.h"
 
+#include <pthread.h>
+
 namespace gauntlet::server {
 
 EngineLoop::EngineLoop(engine::Service& service, ServerMetrics& metrics,
@@ -17,6 +19,7 @@ EngineLoop::~EngineLoop() {
 
 void EngineLoop::run() {
   constexpr double kIdleWait_s = 0.1;
+  pthread_setname_np(pthread_self(), "engine");
   try {
     while (!ends_.load()) {
       if (service_.step()) {

@@ -59,12 +59,7 @@ ServerProcess::ServerProcess(const std::string& gauntlet, const std::vector<std:
   throw std::runtime_error("the server never said where it listens");
 }
 
-void ServerProcess::hang_up() const {
-  pid_t child = 0;
-  std::ifstream("/proc/thread-self/children") >> child;
-  if (child <= 0) throw std::runtime_error("the kernel does not tell who the server is");
-  kill(child, SIGHUP);
-}
+void ServerProcess::hang_up() const { kill(process(), SIGHUP); }
 
 std::optional<ServerState> ServerProcess::state() const {
   const auto answer = ask(port_, "GET", "/metrics");

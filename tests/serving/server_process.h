@@ -30,11 +30,12 @@ class ServerProcess {
   ServerProcess(const std::string& gauntlet, const std::vector<std::string>& options);
 
   std::uint16_t port() const { return port_; }
+  pid_t process() const { return program_.process(); }
   std::optional<ServerState> state() const;
   /// Asks until it is idle with no more than so many files open, or for too long: what it said
   /// last.
   ServerState wait_until_idle(double most_files = 1e9) const;
-  /// Makes it read its keys again (SIGHUP). It must be the only child of this thread.
+  /// Makes it read its keys again (SIGHUP).
   void hang_up() const;
   /// Drains it. Empty when it ended with its books balanced; otherwise what was wrong.
   std::string end();

@@ -1,3 +1,5 @@
+#include <pthread.h>
+
 #include <algorithm>
 
 #include "core/machine/machine.h"
@@ -60,6 +62,9 @@ Expected<std::unique_ptr<Runner>> make_cpu_runner(const model::ModelWeights& wei
     plan->cpus[i] = allowed[(static_cast<std::size_t>(config.first_cpu) + i) % allowed.size()];
   }
   auto threads = std::make_unique<ThreadPool>(plan->cpus);
+  threads->run([](int worker) {
+    if (worker > 0) pthread_setname_np(pthread_self(), "engine worker");
+  });
   auto packed = cpu::pack_model(weights, *plan, *threads, config.progress);
   if (!packed) return packed.error();
   plan->screen_bytes = packed->screen.bytes();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/os/cpu_time.h"
 #include "core/random.h"
 
 namespace gauntlet::engine::inline serving {
@@ -257,7 +258,9 @@ bool Service::step() {
     flights_.pop_front();
   }
   const bool did_something = !flight.plan.work.empty() || !flight.plan.expired.empty();
+  const double delivery_began_s = thread_cpu_s();
   deliver(flight.plan, std::move(outcomes));
+  live_.delivery_cpu_s += thread_cpu_s() - delivery_began_s;
   return did_something;
 }
 

@@ -38,6 +38,7 @@ struct ServiceStats {
   std::int64_t prompt_tokens = 0;  // computed or reused, of prompts that are through
   std::int64_t output_tokens = 0;
   std::int64_t last_step_tokens = 0;
+  double delivery_cpu_s = 0;  // of the engine's thread, in handing out tokens
   SpeculationCounts speculation;
   std::string draft_fault;  // why nobody guesses any more; empty: nothing happened
 };

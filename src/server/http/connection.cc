@@ -54,6 +54,7 @@ struct Pulse {
   asio::steady_timer timer;
   bool client_stirred = false;                  // it closed, or sent more
   bool is_ready = true;                         // there may be something to take
+  std::atomic<bool> will_look = false;          // when `earliest` comes: nobody need wake it
   Reply* written = nullptr;                     // while a piece of it is on its way
   std::optional<Clock::time_point> full_since;  // as far as was looked, the socket, of this piece
 
@@ -285,6 +286,7 @@ class Connection {
       transport_.expires_never();
       if (Clock::now() >= pulse.earliest) {
         pulse.is_ready = false;  // and may be true again when this comes back
+        pulse.will_look = false;
         if (auto piece = co_await take(reply)) co_return piece;
       }
       if (pulse.client_stirred && !co_await is_still_there(pulse, probe)) co_return std::nullopt;
@@ -341,6 +343,7 @@ class Connection {
     const auto pulse = std::make_shared<Pulse>(executor);
     const int handle = socket().native_handle();
     reply.on_ready([executor, pulse, handle] {
+      if (pulse->will_look) return;
       asio::post(executor, [pulse, handle] {
         pulse->is_ready = true;
         pulse->timer.cancel();
@@ -382,6 +385,7 @@ class Connection {
       }
       pulse.is_ready = true;
       pulse.earliest = Clock::now() + seconds(context_.config.stream_interval_s);
+      pulse.will_look = true;
       auto next = co_await next_piece(reply, pulse, Clock::time_point::max(), probe);
       if (!next) {
         line.outcome = "abandoned";

@@ -1,12 +1,13 @@
 #include "server/http/work_pool.h"
 
 #include <malloc.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
 #include <tuple>
+
+#include "core/os/cpu_time.h"
 
 namespace gauntlet::server::inline http {
 namespace {
@@ -30,12 +31,6 @@ constexpr std::size_t kManyClients = 1024;
 constexpr std::size_t kWorthTrimming = 4 << 20;
 constexpr std::size_t kWorthCounting = 64 << 10;
 constexpr std::chrono::milliseconds kTrimDelay(500);  // one sweep for many that end together
-
-double thread_cpu_s() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 }  // namespace
 

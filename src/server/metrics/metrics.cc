@@ -131,6 +131,9 @@ std::string render_metrics(const MetricsView& view) {
   text.counter("gauntlet:prompt_tokens_total", "Prompt tokens processed.",
                real(stats.prompt_tokens));
   text.counter("gauntlet:generation_tokens_total", "Tokens made.", real(stats.output_tokens));
+  text.counter("gauntlet:delivery_cpu_seconds_total",
+               "CPU time of the engine's thread in which it handed out tokens.",
+               stats.delivery_cpu_s);
   add_speculation_metrics(text, stats.speculation);
   text.counters("gauntlet:request_success_total", "Choices that ended, by reason.",
                 by_reason(server));
