@@ -41,7 +41,6 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  pid_t process() const { return pid_; }
   void kill_now();
   /// Asks it to end (SIGTERM).
   void terminate();

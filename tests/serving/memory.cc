@@ -67,8 +67,8 @@ int run(const std::string& gauntlet) {
   const auto begin = Clock::now();
   double small_s = 0, large_s = 0, most = 0;
   int num_refused = 0;
+  std::vector<int> statuses(kLargeBodies, -1);
   {
-    std::vector<int> statuses(kLargeBodies, -1);
     std::vector<std::jthread> clients;
     for (int i = 0; i < kLargeBodies; ++i) {
       clients.emplace_back([&, i] {
@@ -93,8 +93,8 @@ int run(const std::string& gauntlet) {
     num_refused = static_cast<int>(std::ranges::count(statuses, 400));
   }
   verdict.claim(num_refused == kLargeBodies,
-                fmt::format("{} of {} large bodies were parsed, beside {} that stalled",
-                            num_refused, kLargeBodies, kStalledBodies));
+                fmt::format("{} of {} large bodies were parsed, beside {} that stalled: {}",
+                            num_refused, kLargeBodies, kStalledBodies, fmt::join(statuses, " ")));
   verdict.claim(small_s < large_s / 2,
                 fmt::format("the small one took {:.2f} s, all of them {:.2f} s", small_s, large_s));
   stalled.clear();

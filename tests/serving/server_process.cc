@@ -23,6 +23,14 @@ std::vector<std::string> command(const std::string& gauntlet,
   return argv;
 }
 
+pid_t youngest_child() {
+  std::ifstream children("/proc/thread-self/children");
+  pid_t last = 0;
+  for (pid_t child = 0; children >> child;) last = child;
+  if (last <= 0) throw std::runtime_error("the kernel does not tell who the server is");
+  return last;
+}
+
 }  // namespace
 
 double metric(const std::string& text, const std::string& name) {
@@ -46,7 +54,7 @@ ServerState read_state(const std::string& text) {
 }
 
 ServerProcess::ServerProcess(const std::string& gauntlet, const std::vector<std::string>& options)
-    : program_(command(gauntlet, options)) {
+    : program_(command(gauntlet, options)), process_(youngest_child()) {
   for (int i = 0; i < kMaxPauses; ++i) {
     const std::string printed = program_.printed();
     if (const std::size_t end = printed.find('\n'); end != std::string::npos) {
@@ -59,7 +67,7 @@ ServerProcess::ServerProcess(const std::string& gauntlet, const std::vector<std:
   throw std::runtime_error("the server never said where it listens");
 }
 
-void ServerProcess::hang_up() const { kill(process(), SIGHUP); }
+void ServerProcess::hang_up() const { kill(process_, SIGHUP); }
 
 std::optional<ServerState> ServerProcess::state() const {
   const auto answer = ask(port_, "GET", "/metrics");

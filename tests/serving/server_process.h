@@ -30,7 +30,7 @@ class ServerProcess {
   ServerProcess(const std::string& gauntlet, const std::vector<std::string>& options);
 
   std::uint16_t port() const { return port_; }
-  pid_t process() const { return program_.process(); }
+  pid_t process() const { return process_; }
   std::optional<ServerState> state() const;
   /// Asks until it is idle with no more than so many files open, or for too long: what it said
   /// last.
@@ -44,6 +44,7 @@ class ServerProcess {
 
  private:
   Program program_;
+  pid_t process_ = 0;
   std::uint16_t port_ = 0;
   std::string log_;
 };
