@@ -100,7 +100,7 @@ lab::Pair<Params> pair() {
   return {
       .title = "three kernels → one",
       .technique = "kernel_fusion",
-      .knobs = {{.name = "heads", .cpu = 2, .cuda = 16, .max = 256, .help = "heads"},
+      .knobs = {{.name = "heads", .cpu = 4, .cuda = 32, .max = 256, .help = "heads"},
                 {.name = "queries",
                  .cpu = 1024,
                  .min = 64,
@@ -108,10 +108,10 @@ lab::Pair<Params> pair() {
                  .multiple_of = 64,
                  .help = "queries of each head"},
                 {.name = "keys",
-                 .cpu = 2048,
-                 .min = 64,
-                 .max = 1 << 16,
-                 .multiple_of = 64,
+                 .cpu = 1024,
+                 .min = 128,
+                 .max = kMaxKeys,
+                 .multiple_of = 128,
                  .help = "keys and values of each head; every query sees all of them"}},
       .cpu = lab::BackendFacts{.claim = "Scores of all queries and keys are more than a core's own "
                                         "caches hold and pass them several times; those of 32 "

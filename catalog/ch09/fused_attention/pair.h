@@ -7,6 +7,9 @@ namespace gauntlet::ch09::fused_attention {
 
 inline constexpr int kHeadDim = 64;
 inline constexpr float kScale = 0.125f;  // 1 / √kHeadDim
+/// So that the scores of 32 queries fit the shared memory of a GPU's SM; ch10:flash_attention has
+/// no such limit.
+inline constexpr std::int64_t kMaxKeys = 1408;
 
 struct Params {
   const float* q;  // [heads, queries, kHeadDim]
