@@ -1,0 +1,50 @@
+#include "catalog/ch12/batched_atomics/pair.h"
+
+#include <algorithm>
+
+#include "lab/author/pair.h"
+
+namespace gauntlet::ch12::batched_atomics {
+
+lab::Pair<Params> pair() {
+  return {
+      .title = "atomic addition per token → per thread and expert",
+      .technique = "batched_atomics",
+      .knobs = {{.name = "tokens",
+                 .cpu = 1 << 17,
+                 .max = std::int64_t{1} << 31,
+                 .help = "each with the logits of 16 experts"}},
+      .cpu =
+          lab::BackendFacts{
+              .claim = "An atomic addition takes its cache line away from the other threads, token "
+                       "by token; counts that each thread keeps by itself leave one addition per "
+                       "thread and expert.",
+              .cost = [](const lab::Knobs& k) -> lab::Cost {
+                return {.read_bytes = kExperts * static_cast<double>(k["tokens"]),
+                        .write_bytes = 4.0 * kExperts,
+                        .level = lab::Cost::Level::cache};
+              },
+              .witness = lab::Witness::outcome("atomic_additions", lab::Witness::Moves::falls, 8,
+                                               "atomic additions to shared counters, counted where "
+                                               "they happen")},
+      .bind =
+          [](lab::Binder& b) {
+            const auto tokens = b.knob("tokens");
+            return Params{
+                .logits = b.input<std::int8_t>("logits", tokens * kExperts, lab::Fill::bytes()),
+                .count = b.output<std::uint32_t>("count", kExperts),
+                .tokens = tokens};
+          },
+      .reference =
+          [](const Params& p, lab::Reference& r) {
+            const auto count = r.exact<std::uint32_t>("count");
+            for (std::int64_t token = 0; token < p.tokens; ++token) {
+              const std::int8_t* logits = p.logits + token * kExperts;
+              ++count[static_cast<std::size_t>(std::max_element(logits, logits + kExperts) -
+                                               logits)];
+            }
+          },
+  };
+}
+
+}  // namespace gauntlet::ch12::batched_atomics
