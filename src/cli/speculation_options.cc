@@ -5,6 +5,7 @@
 #include "engine/speculation/eagle.h"
 #include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
+#include "engine/speculation/self_drafter.h"
 #include "model/eagle_head.h"
 
 namespace gauntlet::cli {
@@ -14,9 +15,11 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
                         {{"off", Speculate::off},
                          {"ngram", Speculate::ngram},
                          {"draft", Speculate::draft},
-                         {"eagle3", Speculate::eagle3}},
+                         {"eagle3", Speculate::eagle3},
+                         {"experts", Speculate::experts}},
                         "CPU: who guesses the next tokens, which change nothing but the time: "
-                        "earlier text, a smaller model, or a head (default: off)");
+                        "earlier text, a smaller model, a head, or the model itself with fewer "
+                        "experts (default: off)");
   command
       .add_option("--draft-model", arguments.draft_model,
                   "of --speculate draft or eagle3: folder or name")
@@ -24,6 +27,11 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
   command.add_option("--draft-tokens", arguments.draft_tokens, "guessed in one step at most")
       ->check(CLI::Range(1, 31))
       ->capture_default_str()
+      ->option_text("N");
+  command
+      .add_option("--draft-experts", arguments.draft_experts,
+                  "of --speculate experts: for each token of a guess (default: 1)")
+      ->check(CLI::Range(1, 2))
       ->option_text("N");
   using engine::DraftLengths;
   add_choice<DraftLengths>(
@@ -40,6 +48,9 @@ Expected<void> check_speculation(const SpeculationArguments& arguments) {
   }
   if (!needs_model && !arguments.draft_model.empty()) {
     return wrong_use("--draft-model is for --speculate draft or eagle3");
+  }
+  if (arguments.draft_experts && arguments.speculate != Speculate::experts) {
+    return wrong_use("--draft-experts is for --speculate experts");
   }
   return {};
 }
@@ -97,6 +108,20 @@ Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const Ope
       *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));
 }
 
+/// With as many experts as the model has, a guess would cost what it guesses.
+Expected<DrafterPtr> fewer_experts(const SpeculationArguments& arguments,
+                                   engine::Executor& executor) {
+  const std::int64_t all = executor.config().experts_per_token;
+  const int experts = arguments.draft_experts.value_or(1);
+  if (experts >= all) {
+    return wrong_use(
+        fmt::format("--speculate experts takes fewer than the {} experts that {} has "
+                    "for each token",
+                    all, executor.config().name));
+  }
+  return DrafterPtr(std::make_shared<engine::SelfDrafter>(executor, experts));
+}
+
 Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
                                   const EngineArguments& engine, const Capacity& capacity,
                                   const SpeculationTarget& target) {
@@ -109,6 +134,8 @@ Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
       return draft_model(arguments, engine, capacity, target);
     case Speculate::eagle3:
       return eagle_head(arguments, target.model, target.executor);
+    case Speculate::experts:
+      return fewer_experts(arguments, target.executor);
   }
   return DrafterPtr();
 }

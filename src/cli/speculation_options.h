@@ -1,5 +1,6 @@
 // --speculate and what goes with it: who guesses, as asked for on a command line.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "cli/engine_options.h"
@@ -7,16 +8,17 @@
 
 namespace gauntlet::cli {
 
-enum class Speculate { off, ngram, draft, eagle3 };
+enum class Speculate { off, ngram, draft, eagle3, experts };
 
 struct SpeculationArguments {
   Speculate speculate = Speculate::off;
   std::string draft_model;
   std::int64_t draft_tokens = 7;
+  std::optional<int> draft_experts;  // none: one
   engine::DraftLengths lengths = engine::DraftLengths::measured;
 };
 
-/// --speculate, --draft-model, --draft-tokens, --draft-lengths.
+/// --speculate, --draft-model, --draft-tokens, --draft-experts, --draft-lengths.
 void add_speculation_options(CLI::App& command, SpeculationArguments& arguments);
 /// What can be refused before a model is loaded.
 Expected<void> check_speculation(const SpeculationArguments& arguments);

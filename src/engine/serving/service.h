@@ -125,6 +125,7 @@ class Service {
   void tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes);
   /// Tells the budget what a step took, if every request in it decoded.
   void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
+  SamplingParams sampling_after(const Work& work) const;
   /// Guesses behind the item's token, as far as masks allow them.
   void add_drafts(const Work& work, BatchItem& item);
   static bool runs_ahead(const Choice& choice);

@@ -9,6 +9,7 @@
 #include "engine/serving/recorded_events.h"
 #include "engine/serving/service.h"
 #include "engine/speculation/ngram.h"
+#include "engine/speculation/self_drafter.h"
 #include "engine/steps/fake_runner.h"
 #include "engine/steps/pooled_executor.h"
 
@@ -28,7 +29,14 @@ std::int32_t guessable_token(const FakeRunner::History& history) {
   return static_cast<std::int32_t>(hash % kDraftVocab);
 }
 
-enum class Guesses { right, all_right, wrong, mixed, hostile, ngram };
+/// What fewer experts say: mostly the same.
+std::int32_t approximate_token(const FakeRunner::History& history) {
+  const std::int32_t right = guessable_token(history);
+  return mix64(history.size()) % 4 == 0 ? (right + 1) % static_cast<std::int32_t>(kDraftVocab)
+                                        : right;
+}
+
+enum class Guesses { right, all_right, wrong, mixed, hostile, ngram, experts };
 
 /// Guesses right or wrong as its seed has it, more than asked for, and ids that there are not.
 class RandomDrafter final : public Drafter {
@@ -119,9 +127,23 @@ DraftScript draft_script(std::uint64_t seed) {
   return script;
 }
 
+using MakesDrafter = std::function<std::shared_ptr<Drafter>(Executor& target)>;
+
+MakesDrafter random_drafter(Guesses kind, std::uint64_t seed) {
+  return [=](Executor&) { return std::make_shared<RandomDrafter>(kind, seed); };
+}
+
+MakesDrafter drafter_for(Guesses kind, std::uint64_t seed) {
+  if (kind == Guesses::ngram) return [](Executor&) { return std::make_shared<NgramDrafter>(); };
+  if (kind == Guesses::experts) {
+    return [](Executor& target) { return std::make_shared<SelfDrafter>(target, 1); };
+  }
+  return random_drafter(kind, seed);
+}
+
 struct DraftBench {
   DraftBench(int in_flight, std::int64_t pages, const SchedulerConfig& scheduler,
-             std::shared_ptr<Drafter> drafter, std::int64_t most,
+             const MakesDrafter& drafter, std::int64_t most,
              DraftLengths lengths = DraftLengths::fixed) {
     model::ModelConfig config;
     config.name = "fake";
@@ -130,8 +152,10 @@ struct DraftBench {
     config.sliding_window = 8;
     config.eos_ids = {kDraftEos};
     auto made = std::make_unique<FakeRunner>(
-        config, StepLimits{.tokens = 24, .items = 24, .page_tokens = 4}, in_flight);
+        config, StepLimits{.tokens = 24, .items = 24, .page_tokens = 4, .experts_per_token = 4},
+        in_flight);
     made->next = guessable_token;
+    made->next_approximately = approximate_token;
     runner = made.get();
     executor = std::make_unique<PooledExecutor>(
         KvPoolConfig{.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages},
@@ -139,10 +163,10 @@ struct DraftBench {
     SchedulerConfig limits = scheduler;
     limits.max_step_tokens = 24;
     service = std::make_unique<Service>(
-        *executor,
-        ServiceConfig{.scheduler = limits,
-                      .speculation = {
-                          .drafter = std::move(drafter), .max_drafts = most, .lengths = lengths}});
+        *executor, ServiceConfig{.scheduler = limits,
+                                 .speculation = {.drafter = drafter ? drafter(*executor) : nullptr,
+                                                 .max_drafts = most,
+                                                 .lengths = lengths}});
   }
   FakeRunner* runner = nullptr;
   std::unique_ptr<PooledExecutor> executor;
@@ -160,7 +184,8 @@ DraftRun run(const DraftScript& script, DraftBench& bench) {
   DraftRun result{.events = std::vector<RecordedEvents>(script.requests.size())};
   std::map<std::size_t, RequestId> ids;
   std::uint64_t finished = 0;
-  bench.runner->before_finish = [&](const StepData&) {
+  bench.runner->before_finish = [&](const StepData& step) {
+    if (step.experts_per_token > 0) return;
     if (++finished == script.failing_step) throw std::runtime_error("a step broke once");
   };
   for (int step = 0; step < 4000; ++step) {
@@ -186,6 +211,7 @@ DraftRun run(const DraftScript& script, DraftBench& bench) {
     if (!did_something && step > 45) break;
   }
   EXPECT_EQ(bench.executor->kv().num_sequences(), 0) << "a sequence is left behind";
+  EXPECT_EQ(bench.runner->approximations_seen, 0) << "what fewer experts computed was seen";
   for (std::size_t i = 0; i < script.requests.size(); ++i) {
     for (int choice = 0; choice < script.requests[i].num_choices; ++choice) {
       result.tokens[{i, choice}] = result.events[i].tokens[choice];
@@ -233,13 +259,7 @@ TEST_P(Speculation, changes_nobodys_tokens) {
     SCOPED_TRACE(seed);
     const DraftScript script = draft_script(seed);
     DraftBench without(here.in_flight, here.pages, here.scheduler, nullptr, 0);
-    std::shared_ptr<Drafter> drafter;
-    if (here.guesses == Guesses::ngram) {
-      drafter = std::make_shared<NgramDrafter>();
-    } else {
-      drafter = std::make_shared<RandomDrafter>(here.guesses, seed);
-    }
-    DraftBench with(here.in_flight, here.pages, here.scheduler, drafter,
+    DraftBench with(here.in_flight, here.pages, here.scheduler, drafter_for(here.guesses, seed),
                     static_cast<std::int64_t>(1 + seed % 7), here.lengths);
     DraftRun plain = run(script, without);
     DraftRun guessed = run(script, with);
@@ -259,7 +279,8 @@ TEST_P(Speculation, changes_nobodys_tokens) {
   }
   if (here.guesses == Guesses::wrong) {
     EXPECT_LT(accepted, drafted / 8) << "only masks can make a wrong guess right";
-  } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed) {
+  } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed ||
+             here.guesses == Guesses::experts) {
     EXPECT_GT(accepted, drafted / 2);
   }
   if (here.pages < 100 && here.pages != 60) {
@@ -275,7 +296,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         DraftCase{"right", Guesses::right}, DraftCase{"wrong", Guesses::wrong},
         DraftCase{"mixed", Guesses::mixed}, DraftCase{"hostile", Guesses::hostile},
-        DraftCase{"ngram", Guesses::ngram}, DraftCase{"few_pages", Guesses::mixed, 40},
+        DraftCase{"ngram", Guesses::ngram}, DraftCase{"experts", Guesses::experts},
+        DraftCase{"experts_few_pages", Guesses::experts, 40},
+        DraftCase{"experts_two_in_flight", Guesses::experts, 400, 2, {}, DraftLengths::measured},
+        DraftCase{"few_pages", Guesses::mixed, 40},
         DraftCase{"few_places", Guesses::mixed, 400, 1, {.max_running = 3}},
         DraftCase{"uncached", Guesses::mixed, 60, 1, {.prefix_caching = PrefixCaching::off}},
         DraftCase{"two_in_flight", Guesses::mixed, 400, 2},
@@ -290,7 +314,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 TEST(Speculation, hashes_and_commits_only_what_was_accepted_and_said) {
-  DraftBench bench(1, 400, {}, std::make_shared<RandomDrafter>(Guesses::all_right, 1), 7);
+  DraftBench bench(1, 400, {}, random_drafter(Guesses::all_right, 1), 7);
   RecordedEvents events;
   RequestEvents listens = events.events_to();
   listens.on_token = [record = listens.on_token, &events](const TokenEvent& event) {
@@ -324,7 +348,7 @@ TEST(Speculation, goes_on_without_a_drafter_that_throws) {
       throw std::runtime_error("no guess to be had");
     }
   };
-  DraftBench bench(1, 400, {}, std::make_shared<Broken>(), 3);
+  DraftBench bench(1, 400, {}, [](Executor&) { return std::make_shared<Broken>(); }, 3);
   RecordedEvents events;
   ASSERT_TRUE(bench.service->submit(
       {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
@@ -335,8 +359,27 @@ TEST(Speculation, goes_on_without_a_drafter_that_throws) {
   EXPECT_EQ(bench.service->stats().draft_fault, "no guess to be had");
 }
 
+TEST(Speculation, goes_on_when_a_step_of_fewer_experts_breaks) {
+  DraftBench bench(1, 400, {}, drafter_for(Guesses::experts, 0), 3);
+  bench.runner->before_finish = [&](const StepData& step) {
+    if (step.experts_per_token > 0) throw std::runtime_error("too few experts");
+  };
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+    EXPECT_EQ(bench.service->check_integrity(), "");
+  }
+  FakeRunner::History history = {1, 2};
+  for (int i = 0; i < 9; ++i) history.push_back(guessable_token(history));
+  EXPECT_EQ(events.tokens[0], FakeRunner::History(history.begin() + 2, history.end()));
+  EXPECT_EQ(bench.service->stats().draft_fault, "too few experts");
+  EXPECT_EQ(bench.runner->approximations_seen, 0);
+}
+
 TEST(Speculation, leaves_requests_with_penalties_alone) {
-  DraftBench bench(1, 400, {}, std::make_shared<RandomDrafter>(Guesses::right, 1), 3);
+  DraftBench bench(1, 400, {}, random_drafter(Guesses::right, 1), 3);
   RecordedEvents events;
   ASSERT_TRUE(bench.service->submit({.prompt = {1, 2},
                                      .max_tokens = 3,

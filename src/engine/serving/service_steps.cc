@@ -88,7 +88,8 @@ void Service::draft(Flight& flight) {
     wishes.push_back({.id = work.id,
                       .sequence = work.sequence,
                       .tokens = scheduler_.tokens(work.id),
-                      .most = work.room_for_drafts});
+                      .most = work.room_for_drafts,
+                      .sampling = sampling_after(work)});
     wishing.push_back(&work);
   }
   if (wishes.empty()) return;
@@ -142,6 +143,14 @@ void Service::add_drafts(const Work& work, BatchItem& item) {
   }
 }
 
+/// Of the token after these. Steps under way have drawn before it.
+SamplingParams Service::sampling_after(const Work& work) const {
+  const Choice& choice = choices_.at(work.id);
+  SamplingParams sampling = choice.sampling;
+  sampling.step = work.begin + work.count - std::ssize(choice.request->prompt);
+  return sampling;
+}
+
 BatchItem Service::item_for(const Work& work) {
   const auto known = scheduler_.tokens(work.id);
   BatchItem item{.sequence = work.sequence};
@@ -155,10 +164,8 @@ BatchItem Service::item_for(const Work& work) {
   item.want = Want::nothing;
   item.exports = drafter_ && !drafter_->residuals_after().empty();
   const Choice& choice = choices_.at(work.id);
-  item.sampling = choice.sampling;
   if (work.is_last) {
-    // Steps under way have drawn before it.
-    item.sampling.step = work.begin + work.count - std::ssize(choice.request->prompt);
+    item.sampling = sampling_after(work);
     item.allowed = allowed(work.id);
     const std::optional<int> shown = choice.request->top_log_probs;
     if (choice.limit > 0) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/kv/kv_pool.h"
+#include "engine/sampling/sampler.h"
 
 namespace gauntlet::engine::inline speculation {
 
@@ -14,7 +15,15 @@ struct DraftWish {
   SequenceId sequence = 0;
   std::span<const std::int32_t> tokens;  // all that are known
   std::int64_t most = 0;                 // guesses; their positions are reserved
+  SamplingParams sampling = {};  // of the token after them: who draws alike is right more often
 };
+
+/// Of the token after so many guesses.
+inline SamplingParams drawn_after(const DraftWish& wish, std::int64_t guesses) {
+  SamplingParams sampling = wish.sampling;
+  sampling.step += guesses;
+  return sampling;
+}
 
 using Draft = std::vector<std::int32_t>;
 
