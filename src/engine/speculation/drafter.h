@@ -27,7 +27,7 @@ inline SamplingParams drawn_after(const DraftWish& wish, std::int64_t guesses) {
 
 using Draft = std::vector<std::int32_t>;
 
-/// Positions that a step computed, of guesses that may turn out wrong, too.
+/// Positions that a step computed; of guesses those that were right.
 struct ComputedTokens {
   std::int64_t id = 0;  // of the request
   std::int64_t begin = 0;
@@ -46,7 +46,7 @@ class Drafter {
   /// executor was made to export these.
   virtual std::vector<int> residuals_after() const { return {}; }
   /// After each step, where it wants any. What came through no step, from the prefix cache or after
-  /// a fault, is never told.
+  /// a fault, is never told, nor are steps while guessing does not pay.
   virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}
   /// The request is over.
   virtual void end(std::int64_t /*id*/) {}
