@@ -6,7 +6,7 @@
 #include "engine/cpu/layers_cases.h"
 #include "engine/speculation/draft.h"
 
-namespace gauntlet::engine::cpu {
+namespace gauntlet::engine {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -30,10 +30,10 @@ class Trees {
  public:
   Trees(const EngineOptions& options, std::uint64_t seed)
       : random_(seed),
-        executor_(std::move(make_cpu_executor(small_model(), {.options = options,
-                                                              .max_sequences = 12,
-                                                              .max_tokens = 4096,
-                                                              .max_batch_tokens = 200})
+        executor_(std::move(make_cpu_executor(cpu::small_model(), {.options = options,
+                                                                   .max_sequences = 12,
+                                                                   .max_tokens = 4096,
+                                                                   .max_batch_tokens = 200})
                                 .value())) {}
 
   void open() {
@@ -200,4 +200,4 @@ TEST(Trees, have_their_paths_bits_op_by_op_and_with_stages_apart) {
 }
 
 }  // namespace
-}  // namespace gauntlet::engine::cpu
+}  // namespace gauntlet::engine
