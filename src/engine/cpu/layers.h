@@ -58,7 +58,7 @@ class Layers {
   void place_keys(std::int64_t layer, int worker);
   void place_head(std::int64_t layer, std::int64_t token, std::int64_t head);
   void attend(std::int64_t layer, int worker);
-  void attend_rows(std::int64_t layer, const StepItem& item, std::int64_t head,
+  void attend_rows(std::int64_t layer, const Branch& branch, std::int64_t head,
                    std::int64_t first_row, int num_rows, int worker);
 
   void fused_experts(const PackedLayer& layer, const Routing& routing, const Rows& normed,
@@ -87,6 +87,10 @@ class Layers {
              float* logits, std::int32_t* chosen, float* weights) const;
   void count_experts(std::int64_t layer, const Routing& routing, int worker);
 
+  std::int64_t experts_per_token() const {
+    return step_.experts_per_token > 0 ? step_.experts_per_token
+                                       : machine_.model.config.experts_per_token;
+  }
   /// What is watched happens once.
   bool repeats() const {
     return step_.num_tokens() <= kRepeatedTokens && machine_.probe == nullptr;

@@ -50,8 +50,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
         repeats() ? own.router.data() : buffers_.router.data(), chosen, weights);
   if (!repeats()) barrier_.wait();
   show_routing(index, worker);
-  group_by_expert(chosen, weights, tokens, config.experts_per_token, config.num_experts,
-                  own.routing);
+  group_by_expert(chosen, weights, tokens, experts_per_token(), config.num_experts, own.routing);
   count_experts(index, own.routing, worker);
   fused_experts(layer, own.routing, normed, worker);
 }
@@ -122,13 +121,13 @@ void Layers::attend_with_own_heads(std::int64_t index, const Rows& normed, int w
       for (std::int64_t h = heads.begin; h < heads.end; ++h) place_head(index, t, h);
     }
   }
-  for (const StepItem& item : step_.items) {
-    const std::int64_t rows = item.num_tokens * per_kv;
+  for (const Branch& branch : step_.branches) {
+    const std::int64_t rows = branch.num_tokens * per_kv;
     for (std::int64_t first = 0; first < rows; first += kernels::cpu::kAttentionRows) {
       const auto count =
           static_cast<int>(std::min<std::int64_t>(kernels::cpu::kAttentionRows, rows - first));
       for (std::int64_t h = kv.begin; h < kv.end; ++h) {
-        attend_rows(index, item, h, first, count, worker);
+        attend_rows(index, branch, h, first, count, worker);
       }
     }
   }

@@ -78,6 +78,9 @@ void each_field(Step& step, Each&& each) {
   each(step.rows);
   each(step.masks);
   each(step.copies);
+  each(step.experts_per_token);
+  each(step.moves);
+  each(step.ancestors);
 }
 
 template <class Result, class Each>

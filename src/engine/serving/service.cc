@@ -22,6 +22,23 @@ SchedulerConfig within(SchedulerConfig config, const Executor& executor) {
   return config;
 }
 
+/// What each drafter has to be shown. An executor exports the residuals that one of them asks for.
+std::vector<Feeding> feeding_of(const std::vector<std::shared_ptr<Drafter>>& drafters) {
+  std::vector<Feeding> feeding;
+  for (const auto& drafter : drafters) {
+    feeding.push_back(drafter->residuals_after().empty() ? Feeding::none : Feeding::residuals);
+  }
+  check(std::ranges::count(feeding, Feeding::residuals) <= 1, "one draft head is fed at most");
+  return feeding;
+}
+
+std::vector<TreeShape> trees_of(const std::vector<std::shared_ptr<Drafter>>& drafters,
+                                const TreeShape& tree) {
+  std::vector<TreeShape> trees;
+  for (const auto& drafter : drafters) trees.push_back(drafter->fans_out() ? tree : TreeShape());
+  return trees;
+}
+
 void tell(const RequestEvents& events, const FinishEvent& event) {
   try {
     if (events.on_finish) events.on_finish(event);
@@ -38,8 +55,10 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       scheduler_config_(within(config.scheduler, executor)),
       shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_),
-      drafter_(config.speculation.drafter),
-      budget_(config.speculation.lengths, config.speculation.max_drafts) {}
+      drafters_(config.speculation.all()),
+      tree_(config.speculation.tree),
+      budget_(config.speculation.lengths, config.speculation.max_drafts, feeding_of(drafters_),
+              trees_of(drafters_, tree_)) {}
 
 Service::~Service() {
   // The executor outlives this, and must have nothing under way.
@@ -186,9 +205,10 @@ bool Service::may_run_ahead() const {
 }
 
 bool Service::start_step() {
-  if (drafter_) begin_drafts();
-  StepPlan plan = scheduler_.plan(
-      now_s_(), drafter_ ? [this](RequestId id) { return wished_drafts(id); } : DraftWishes());
+  if (has_drafters()) begin_drafts();
+  StepPlan plan =
+      scheduler_.plan(now_s_(), has_drafters() ? [this](RequestId id) { return wished_drafts(id); }
+                                               : DraftWishes());
   wants_rest_ = plan.wants_rest;
   for (const RequestId id : plan.expired) {
     end(id, FinishReason::expired,
@@ -201,10 +221,11 @@ bool Service::start_step() {
     if (!choice.started_s) choice.started_s = now_s_();
   }
   Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan)});
-  if (drafter_) draft(flight);
+  if (has_drafters()) draft(flight);
   if (flight.plan.work.empty()) return false;
   try {
-    flight.ticket = executor_.submit(items_for(flight.plan.work));
+    flight.ticket = executor_.submit(
+        items_for(flight.plan.work, flight.fed.empty() ? Exports::none : Exports::residuals));
   } catch (const std::exception& fault) {
     flight.fault = fault.what();  // whose it is, finish_step() finds out
     return false;
@@ -218,7 +239,7 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
     try {
       std::vector<ItemResult> results = executor_.collect(flight.ticket);
       for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
-      if (drafter_) tell_drafter(flight, outcomes);
+      if (!flight.fed.empty()) tell_drafters(flight, outcomes);
       return outcomes;
     } catch (const std::exception& fault) {
       flight.fault = fault.what();
@@ -228,6 +249,8 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
   for (Flight& later : flights_) {
     if (later.ticket != 0) executor_.abandon(std::exchange(later.ticket, 0));
   }
+  // Nor are guesses worth a second try.
+  for (Work& work : flight.plan.work) work.drafts = {};
   std::vector<Work> live;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
@@ -250,7 +273,7 @@ bool Service::step() {
   Flight flight = std::move(flights_.front());
   flights_.pop_front();
   std::vector<Outcome> outcomes = finish_step(flight);
-  if (drafter_ && was_idle && flights_.empty()) time_step(flight, outcomes, started_s);
+  if (has_drafters() && was_idle && flights_.empty()) time_step(flight, outcomes, started_s);
   scheduler_.complete(flight.plan);
   // Steps that were abandoned, or could not be submitted behind another, are planned anew.
   while (!flights_.empty() && flights_.front().ticket == 0) {
@@ -322,24 +345,26 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
 
 void Service::deliver(const Work& work, ItemResult result) {
   if (!tell_prompt(work.id)) return;
-  std::vector<RowResult> rows = std::move(result.rows);
-  const std::size_t num_drafts = rows.size();
-  rows.push_back({.token = result.token,
-                  .log_probability = result.log_probability,
-                  .logits = std::move(result.logits)});
-  if (num_drafts > 0) {
-    choices_.at(work.id).speculation.add_step(std::ssize(rows) - 1);
-    live_.speculation.add_step(std::ssize(rows) - 1);
+  Outcome outcome{.result = std::move(result)};
+  const std::vector<std::int32_t> path = accepted_path(work.drafts, outcome.drawn());
+  std::vector<RowResult> rows = std::move(outcome.result.rows);
+  rows.push_back({.token = outcome.result.token,
+                  .log_probability = outcome.result.log_probability,
+                  .logits = std::move(outcome.result.logits)});
+  if (!work.drafts.empty()) {
+    choices_.at(work.id).speculation.add_step(std::ssize(work.drafts));
+    live_.speculation.add_step(std::ssize(work.drafts));
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool is_guessed = i < num_drafts && rows[i].token == work.drafts[i];
-    if (is_guessed) {
-      choices_.at(work.id).speculation.add_accepted(i);
-      live_.speculation.add_accepted(i);
-    }
-    if (!deliver(work.id, std::move(rows[i])) || !is_guessed) return;
+  if (work.drafts.is_tree()) bring_together(work, path);
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    choices_.at(work.id).speculation.add_accepted(i);
+    live_.speculation.add_accepted(i);
+    if (!deliver(work.id, std::move(rows[row]))) return;
     scheduler_.accept_draft(work.id);
+    row = static_cast<std::size_t>(path[i]) + 1;
   }
+  deliver(work.id, std::move(rows[row]));
 }
 
 bool Service::deliver(RequestId id, RowResult row) {
@@ -396,7 +421,9 @@ void Service::end(RequestId id, FinishReason reason, std::string error) {
   const Choice choice = std::move(choices_.at(id));
   choices_.erase(id);
   budget_.end(id);
-  if (drafter_) drafter_->end(id);
+  for (const auto& drafter : drafters_) {
+    if (drafter) drafter->end(id);
+  }
   FinishEvent event = last_event(choice, reason, std::move(error));
   if (reason != FinishReason::expired) {
     event.reused_tokens = scheduler_.reused(id);

@@ -6,79 +6,13 @@
 #include <memory>
 
 #include "core/random.h"
+#include "engine/serving/drafter_scenario.h"
 #include "engine/serving/recorded_events.h"
 #include "engine/serving/service.h"
-#include "engine/speculation/ngram.h"
-#include "engine/steps/fake_runner.h"
 #include "engine/steps/pooled_executor.h"
 
 namespace gauntlet::engine::inline serving {
 namespace {
-
-constexpr std::int32_t kDraftEos = 7;
-constexpr std::int64_t kDraftVocab = 64;
-
-/// Tokens that depend on the last three, so that texts repeat themselves, with an end now and then.
-std::int32_t guessable_token(const FakeRunner::History& history) {
-  std::uint64_t hash = 5;
-  const std::size_t seen = std::min<std::size_t>(history.size(), 3);
-  for (std::size_t i = history.size() - seen; i < history.size(); ++i) {
-    hash = mix64(hash ^ static_cast<std::uint64_t>(history[i]));
-  }
-  return static_cast<std::int32_t>(hash % kDraftVocab);
-}
-
-enum class Guesses { right, all_right, wrong, mixed, hostile, ngram };
-
-/// Guesses right or wrong as its seed has it, more than asked for, and ids that there are not.
-class RandomDrafter final : public Drafter {
- public:
-  RandomDrafter(Guesses kind, std::uint64_t seed) : kind_(kind), random_(seed) {}
-  std::string_view name() const override { return "random"; }
-
-  std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
-    std::vector<Draft> drafts;
-    for (const DraftWish& wish : wishes) {
-      EXPECT_GT(wish.most, 0);
-      Draft draft;
-      FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
-      const std::uint64_t count = count_for(static_cast<std::uint64_t>(wish.most));
-      for (std::uint64_t i = 0; i < count; ++i) {
-        draft.push_back(guess(guessable_token(text)));
-        text.push_back(draft.back());
-      }
-      drafts.push_back(std::move(draft));
-    }
-    return drafts;
-  }
-  void end(std::int64_t) override { ++ended; }
-  int ended = 0;
-
- private:
-  std::uint64_t count_for(std::uint64_t most) {
-    if (kind_ == Guesses::all_right) return most;
-    return random_.next_below(kind_ == Guesses::hostile ? 20 : most + 1);
-  }
-
-  std::int32_t guess(std::int32_t right) {
-    switch (kind_) {
-      case Guesses::right:
-      case Guesses::all_right:
-        return right;
-      case Guesses::wrong:
-        return (right + 1) % static_cast<std::int32_t>(kDraftVocab);
-      case Guesses::hostile:
-        return static_cast<std::int32_t>(random_.next_below(3 * kDraftVocab)) - 64;
-      default:
-        return random_.next_below(4) == 0
-                   ? static_cast<std::int32_t>(random_.next_below(kDraftVocab))
-                   : right;
-    }
-  }
-
-  const Guesses kind_;
-  Random random_;
-};
 
 struct DraftScript {
   std::vector<ServiceRequest> requests;
@@ -121,28 +55,41 @@ DraftScript draft_script(std::uint64_t seed) {
 
 struct DraftBench {
   DraftBench(int in_flight, std::int64_t pages, const SchedulerConfig& scheduler,
-             std::shared_ptr<Drafter> drafter, std::int64_t most,
-             DraftLengths lengths = DraftLengths::fixed) {
+             const MakesDrafter& makes, std::int64_t most,
+             DraftLengths lengths = DraftLengths::fixed, std::function<double()> clock = {},
+             const TreeShape& tree = {}) {
     model::ModelConfig config;
     config.name = "fake";
     config.vocab = kDraftVocab;
     config.max_positions = 120;
+    config.hidden = 1;
     config.sliding_window = 8;
     config.eos_ids = {kDraftEos};
-    auto made = std::make_unique<FakeRunner>(
-        config, StepLimits{.tokens = 24, .items = 24, .page_tokens = 4}, in_flight);
+    auto made = std::make_unique<FakeRunner>(config,
+                                             StepLimits{.tokens = 24,
+                                                        .items = 24,
+                                                        .page_tokens = 4,
+                                                        .export_layers = 2,
+                                                        .experts_per_token = 4},
+                                             in_flight);
     made->next = guessable_token;
+    made->next_approximately = approximate_token;
     runner = made.get();
     executor = std::make_unique<PooledExecutor>(
         KvPoolConfig{.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages},
         std::move(made));
     SchedulerConfig limits = scheduler;
     limits.max_step_tokens = 24;
-    service = std::make_unique<Service>(
-        *executor,
-        ServiceConfig{.scheduler = limits,
-                      .speculation = {
-                          .drafter = std::move(drafter), .max_drafts = most, .lengths = lengths}});
+    Speculation guesses{.max_drafts = most, .lengths = lengths, .tree = tree};
+    if (makes) guesses.others = makes(*executor);
+    if (makes) {
+      guesses.drafter = guesses.others.front();
+      guesses.others.erase(guesses.others.begin());
+    }
+    service =
+        std::make_unique<Service>(*executor, ServiceConfig{.scheduler = limits,
+                                                           .now_s = std::move(clock),
+                                                           .speculation = std::move(guesses)});
   }
   FakeRunner* runner = nullptr;
   std::unique_ptr<PooledExecutor> executor;
@@ -160,7 +107,8 @@ DraftRun run(const DraftScript& script, DraftBench& bench) {
   DraftRun result{.events = std::vector<RecordedEvents>(script.requests.size())};
   std::map<std::size_t, RequestId> ids;
   std::uint64_t finished = 0;
-  bench.runner->before_finish = [&](const StepData&) {
+  bench.runner->before_finish = [&](const StepData& step) {
+    if (step.experts_per_token > 0) return;
     if (++finished == script.failing_step) throw std::runtime_error("a step broke once");
   };
   for (int step = 0; step < 4000; ++step) {
@@ -186,6 +134,7 @@ DraftRun run(const DraftScript& script, DraftBench& bench) {
     if (!did_something && step > 45) break;
   }
   EXPECT_EQ(bench.executor->kv().num_sequences(), 0) << "a sequence is left behind";
+  EXPECT_EQ(bench.runner->approximations_seen, 0) << "what fewer experts computed was seen";
   for (std::size_t i = 0; i < script.requests.size(); ++i) {
     for (int choice = 0; choice < script.requests[i].num_choices; ++choice) {
       result.tokens[{i, choice}] = result.events[i].tokens[choice];
@@ -219,7 +168,10 @@ struct DraftCase {
   int in_flight = 1;
   SchedulerConfig scheduler = {};
   DraftLengths lengths = DraftLengths::fixed;
+  Shape shape = Shape::chain;
 };
+constexpr DraftLengths kFixed = DraftLengths::fixed;
+constexpr TreeShape kTree{.width = 3, .depth = 5};
 class Speculation : public testing::TestWithParam<DraftCase> {};
 
 TEST_P(Speculation, changes_nobodys_tokens) {
@@ -229,18 +181,17 @@ TEST_P(Speculation, changes_nobodys_tokens) {
   std::int64_t preempted = 0;
   std::int64_t reused = 0;
   int most_in_flight = 0;
+  std::int64_t trees = 0;
+  std::int64_t moves = 0;
+  const bool is_tree = here.shape == Shape::tree;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     const DraftScript script = draft_script(seed);
     DraftBench without(here.in_flight, here.pages, here.scheduler, nullptr, 0);
-    std::shared_ptr<Drafter> drafter;
-    if (here.guesses == Guesses::ngram) {
-      drafter = std::make_shared<NgramDrafter>();
-    } else {
-      drafter = std::make_shared<RandomDrafter>(here.guesses, seed);
-    }
-    DraftBench with(here.in_flight, here.pages, here.scheduler, drafter,
-                    static_cast<std::int64_t>(1 + seed % 7), here.lengths);
+    DraftBench with(here.in_flight, here.pages, here.scheduler,
+                    drafters_for(here.guesses, seed, here.shape),
+                    static_cast<std::int64_t>(1 + seed % (is_tree ? 17 : 7)), here.lengths, {},
+                    is_tree ? kTree : TreeShape());
     DraftRun plain = run(script, without);
     DraftRun guessed = run(script, with);
     expect_equal(script, plain, guessed);
@@ -250,17 +201,26 @@ TEST_P(Speculation, changes_nobodys_tokens) {
     most_in_flight = std::max(most_in_flight, with.runner->most_seen_in_flight);
     drafted += stats.speculation.drafted;
     accepted += stats.speculation.accepted;
+    for (const StepData& step : with.runner->steps) {
+      trees += !step.ancestors.empty();
+      moves += std::ssize(step.moves);
+    }
     preempted += stats.scheduler.preemptions;
     reused += stats.scheduler.prefix_hits;
   }
   EXPECT_GT(drafted, 500);
+  EXPECT_TRUE(is_tree ? trees > 50 : trees == 0) << trees;
+  if (is_tree && here.guesses != Guesses::wrong) {
+    EXPECT_GT(moves, 10);
+  }
   if (here.lengths == DraftLengths::measured) {
     EXPECT_EQ(most_in_flight, here.in_flight);
   }
   if (here.guesses == Guesses::wrong) {
     EXPECT_LT(accepted, drafted / 8) << "only masks can make a wrong guess right";
-  } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed) {
-    EXPECT_GT(accepted, drafted / 2);
+  } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed ||
+             here.guesses == Guesses::experts) {
+    EXPECT_GT(accepted, drafted / (is_tree ? 4 : 2));
   }
   if (here.pages < 100 && here.pages != 60) {
     EXPECT_GT(preempted, 0);
@@ -275,7 +235,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         DraftCase{"right", Guesses::right}, DraftCase{"wrong", Guesses::wrong},
         DraftCase{"mixed", Guesses::mixed}, DraftCase{"hostile", Guesses::hostile},
-        DraftCase{"ngram", Guesses::ngram}, DraftCase{"few_pages", Guesses::mixed, 40},
+        DraftCase{"ngram", Guesses::ngram}, DraftCase{"experts", Guesses::experts},
+        DraftCase{"experts_few_pages", Guesses::experts, 40},
+        DraftCase{"experts_two_in_flight", Guesses::experts, 400, 2, {}, DraftLengths::measured},
+        DraftCase{"fed", Guesses::fed},
+        DraftCase{"fed_measured", Guesses::fed, 400, 1, {}, DraftLengths::measured},
+        DraftCase{"several", Guesses::several},
+        DraftCase{"several_few_pages", Guesses::several, 40},
+        DraftCase{"several_measured", Guesses::several, 400, 2, {}, DraftLengths::measured},
+        DraftCase{"few_pages", Guesses::mixed, 40},
         DraftCase{"few_places", Guesses::mixed, 400, 1, {.max_running = 3}},
         DraftCase{"uncached", Guesses::mixed, 60, 1, {.prefix_caching = PrefixCaching::off}},
         DraftCase{"two_in_flight", Guesses::mixed, 400, 2},
@@ -289,8 +257,111 @@ INSTANTIATE_TEST_SUITE_P(
                   {.batching = Batching::fixed, .fixed_slots = FixedSlots::kept}}),
     [](const auto& test) { return test.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(
+    Trees, Speculation,
+    testing::Values(
+        DraftCase{"right", Guesses::right, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"wrong", Guesses::wrong, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"mixed", Guesses::mixed, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"hostile", Guesses::hostile, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"ngram", Guesses::ngram, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"fed", Guesses::fed, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"several", Guesses::several, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"several_few_pages", Guesses::several, 40, 1, {}, kFixed, Shape::tree},
+        DraftCase{
+            "several_measured", Guesses::several, 400, 2, {}, DraftLengths::measured, Shape::tree},
+        DraftCase{"few_pages", Guesses::mixed, 40, 1, {}, kFixed, Shape::tree},
+        DraftCase{"few_places", Guesses::mixed, 400, 1, {.max_running = 3}, kFixed, Shape::tree},
+        DraftCase{"uncached",
+                  Guesses::mixed,
+                  60,
+                  1,
+                  {.prefix_caching = PrefixCaching::off},
+                  kFixed,
+                  Shape::tree},
+        DraftCase{"two_in_flight", Guesses::mixed, 400, 2, {}, kFixed, Shape::tree},
+        DraftCase{"two_in_flight_measured",
+                  Guesses::mixed,
+                  400,
+                  2,
+                  {},
+                  DraftLengths::measured,
+                  Shape::tree},
+        DraftCase{"two_in_flight_few_pages", Guesses::mixed, 40, 2, {}, kFixed, Shape::tree},
+        DraftCase{
+            "unchunked", Guesses::mixed, 200, 1, {.chunking = Chunking::off}, kFixed, Shape::tree},
+        DraftCase{"fixed",
+                  Guesses::mixed,
+                  400,
+                  1,
+                  {.batching = Batching::fixed, .fixed_slots = FixedSlots::kept},
+                  kFixed,
+                  Shape::tree}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Speculation, brings_a_path_to_its_place_before_the_next_step) {
+  /// Two wrong guesses before each right one.
+  struct Fork final : Drafter {
+    std::string_view name() const override { return "fork"; }
+    bool fans_out() const override { return true; }
+    std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+      Draft draft;
+      FakeRunner::History text(wishes[0].tokens.begin(), wishes[0].tokens.end());
+      for (std::int32_t level = 0, parent = -1; level < 3; ++level) {
+        const std::int32_t right = guessable_token(text);
+        for (const std::int32_t token : {right ^ 1, right ^ 2, right}) draft.add(token, parent);
+        text.push_back(right);
+        parent = static_cast<std::int32_t>(draft.size()) - 1;
+      }
+      return {draft};
+    }
+  };
+  DraftBench bench(1, 400, {}, one_drafter(std::make_shared<Fork>()), 9, kFixed, {}, kTree);
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+    EXPECT_EQ(bench.service->check_integrity(), "");
+  }
+  FakeRunner::History text = {1, 2};
+  for (const std::int32_t token : events.tokens[0]) {
+    EXPECT_EQ(token, guessable_token(text));
+    text.push_back(token);
+  }
+  // The prompt and its token, two trees of three right guesses.
+  ASSERT_EQ(bench.runner->steps.size(), 3u);
+  EXPECT_EQ(bench.runner->steps[1].tokens.size(), 10u);
+  EXPECT_EQ(bench.runner->steps[1].moves.size(), 0u);
+  EXPECT_EQ(bench.runner->steps[2].moves.size(), 6u) << "three positions in each group";
+  EXPECT_EQ(events.ends[0].speculation.accepted, 6);
+  EXPECT_EQ(events.ends[0].speculation.by_position, (std::vector<std::int64_t>{2, 2, 2}));
+}
+
+TEST(Speculation, goes_on_without_a_drafter_whose_tree_is_none) {
+  struct Loop final : Drafter {
+    std::string_view name() const override { return "loop"; }
+    bool fans_out() const override { return true; }
+    std::vector<Draft> propose(std::span<const DraftWish>) override {
+      Draft draft;
+      draft.add(1, -1);
+      draft.add(2, 1);
+      return {draft};
+    }
+  };
+  DraftBench bench(1, 400, {}, one_drafter(std::make_shared<Loop>()), 3, kFixed, {}, kTree);
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+  }
+  EXPECT_EQ(events.tokens[0].size(), 9u);
+  EXPECT_TRUE(bench.service->stats().draft_fault.starts_with("a guess follows one that comes"));
+}
+
 TEST(Speculation, hashes_and_commits_only_what_was_accepted_and_said) {
-  DraftBench bench(1, 400, {}, std::make_shared<RandomDrafter>(Guesses::all_right, 1), 7);
+  DraftBench bench(1, 400, {}, drafters_for(Guesses::all_right, 1), 7);
   RecordedEvents events;
   RequestEvents listens = events.events_to();
   listens.on_token = [record = listens.on_token, &events](const TokenEvent& event) {
@@ -324,7 +395,7 @@ TEST(Speculation, goes_on_without_a_drafter_that_throws) {
       throw std::runtime_error("no guess to be had");
     }
   };
-  DraftBench bench(1, 400, {}, std::make_shared<Broken>(), 3);
+  DraftBench bench(1, 400, {}, one_drafter(std::make_shared<Broken>()), 3);
   RecordedEvents events;
   ASSERT_TRUE(bench.service->submit(
       {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
@@ -335,8 +406,80 @@ TEST(Speculation, goes_on_without_a_drafter_that_throws) {
   EXPECT_EQ(bench.service->stats().draft_fault, "no guess to be had");
 }
 
+TEST(Speculation, goes_on_when_a_step_of_fewer_experts_breaks) {
+  DraftBench bench(1, 400, {}, drafters_for(Guesses::experts, 0), 3);
+  bench.runner->before_finish = [&](const StepData& step) {
+    if (step.experts_per_token > 0) throw std::runtime_error("too few experts");
+  };
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+    EXPECT_EQ(bench.service->check_integrity(), "");
+  }
+  FakeRunner::History history = {1, 2};
+  for (int i = 0; i < 9; ++i) history.push_back(guessable_token(history));
+  EXPECT_EQ(events.tokens[0], FakeRunner::History(history.begin() + 2, history.end()));
+  EXPECT_EQ(bench.service->stats().draft_fault, "too few experts");
+  EXPECT_EQ(bench.runner->approximations_seen, 0);
+}
+
+TEST(Speculation, asks_the_next_drafter_where_the_first_has_no_guess_or_is_gone) {
+  struct Silent final : Drafter {
+    std::string_view name() const override { return "silent"; }
+    std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+      if (++asked == 3) throw std::runtime_error("asked too often");
+      return std::vector<Draft>(wishes.size());
+    }
+    int asked = 0;
+  };
+  const auto silent = std::make_shared<Silent>();
+  const auto right = std::make_shared<RandomDrafter>(Guesses::all_right, 1);
+  const MakesDrafter both = [&](Executor&) {
+    return std::vector<std::shared_ptr<Drafter>>{silent, right};
+  };
+  DraftBench bench(1, 400, {}, both, 3);
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 21, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+  }
+  EXPECT_EQ(events.tokens[0].size(), 21u);
+  EXPECT_EQ(silent->asked, 3);
+  EXPECT_EQ(bench.service->stats().draft_fault, "asked too often");
+  EXPECT_EQ(events.ends[0].speculation.steps, 5) << "four tokens a step, with either";
+  EXPECT_EQ(events.ends[0].speculation.accepted, 15);
+}
+
+TEST(Speculation, exports_nothing_while_guessing_does_not_pay) {
+  // Rows cost as much together as apart, and a guess as much as a row: the budget gives up.
+  double now_s = 0;
+  const auto fed = std::make_shared<FedDrafter>(1);
+  DraftBench bench(1, 400, {}, one_drafter(fed), 7, DraftLengths::measured, [&] { return now_s; });
+  std::int64_t exporting = 0, steps = 0;
+  bench.runner->before_finish = [&](const StepData& step) {
+    now_s += static_cast<double>(step.num_tokens());
+    exporting += step.num_exported() > 0;
+    ++steps;
+  };
+  for (int i = 0; i < 30; ++i) {
+    RecordedEvents events;
+    ASSERT_TRUE(bench.service->submit(
+        {.prompt = {1, 2}, .max_tokens = 100, .end_of_sequence = EndOfSequence::ignored},
+        events.events_to()));
+    while (bench.service->step()) {
+    }
+    EXPECT_EQ(events.tokens[0].size(), 100u);
+  }
+  EXPECT_GT(fed->asked, 0) << "it was tried";
+  EXPECT_GT(exporting, 0);
+  EXPECT_LT(exporting, steps / 10);
+}
+
 TEST(Speculation, leaves_requests_with_penalties_alone) {
-  DraftBench bench(1, 400, {}, std::make_shared<RandomDrafter>(Guesses::right, 1), 3);
+  DraftBench bench(1, 400, {}, drafters_for(Guesses::right, 1), 3);
   RecordedEvents events;
   ASSERT_TRUE(bench.service->submit({.prompt = {1, 2},
                                      .max_tokens = 3,

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "engine/kv/kv_pool.h"
+#include "engine/sampling/sampler.h"
+#include "engine/speculation/draft.h"
 
 namespace gauntlet::engine::inline speculation {
 
@@ -14,11 +16,18 @@ struct DraftWish {
   SequenceId sequence = 0;
   std::span<const std::int32_t> tokens;  // all that are known
   std::int64_t most = 0;                 // guesses; their positions are reserved
+  SamplingParams sampling = {};  // of the token after them: who draws alike is right more often
+  TreeShape tree = {};           // that who fans out may make of them
 };
 
-using Draft = std::vector<std::int32_t>;
+/// Of the token after so many guesses.
+inline SamplingParams drawn_after(const DraftWish& wish, std::int64_t guesses) {
+  SamplingParams sampling = wish.sampling;
+  sampling.step += guesses;
+  return sampling;
+}
 
-/// Positions that a step computed, of guesses that may turn out wrong, too.
+/// Positions that a step computed; of guesses those that were right.
 struct ComputedTokens {
   std::int64_t id = 0;  // of the request
   std::int64_t begin = 0;
@@ -30,6 +39,8 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;
+  /// Whether it makes trees of guesses where a wish has room for them.
+  virtual bool fans_out() const { return false; }
   /// One draft for each wish, maybe empty, together: a model drafts for all in one batch. Nothing
   /// else is under way.
   virtual std::vector<Draft> propose(std::span<const DraftWish> wishes) = 0;
@@ -37,7 +48,7 @@ class Drafter {
   /// executor was made to export these.
   virtual std::vector<int> residuals_after() const { return {}; }
   /// After each step, where it wants any. What came through no step, from the prefix cache or after
-  /// a fault, is never told.
+  /// a fault, is never told, nor are steps while guessing does not pay.
   virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}
   /// The request is over.
   virtual void end(std::int64_t /*id*/) {}

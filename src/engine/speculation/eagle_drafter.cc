@@ -18,8 +18,9 @@ void EagleDrafter::computed(std::span<const ComputedTokens> tokens) {
     const std::int64_t next = cache.first + cache.length;
     const std::int64_t known = next + std::ssize(request.features) / hidden;
     if (some.begin > known) {
-      // What came from the prefix cache has no residuals here: the head begins behind it.
-      cache = {.first = some.begin};
+      // Of what came from the prefix cache, or was not shown, it has no residuals: it goes on
+      // behind, with what it saw before.
+      cache.first = some.begin - cache.length;
       request.features.clear();
     } else if (some.begin + some.count <= next) {
       continue;  // computed once more after its pages were given up
@@ -61,6 +62,11 @@ std::vector<Draft> EagleDrafter::propose(std::span<const DraftWish> wishes) {
     std::vector<float> feature = catch_up(request, wish.tokens);
     if (feature.empty()) continue;
     const std::int64_t known = request.cache.length;
+    if (!wish.tree.is_chain()) {
+      draft = tree(request.cache, wish, std::move(feature));
+      request.cache.length = known;
+      continue;
+    }
     for (std::int64_t i = 0; i < wish.most; ++i) {
       if (i > 0) {
         std::vector<float> next(feature.size());
