@@ -109,11 +109,15 @@ TEST(GenerateCommand, guesses_and_says_the_same) {
       parsed(generate("one two three one two three one", "--max-tokens 40 --format json"));
   EXPECT_EQ(plain.at("speculation").at("steps"), 0);
   const std::string models = std::string(kSource) + "/models/";
-  for (const std::string& how :
-       {std::string("ngram"), "draft --draft-model " + models + "gauntlet-draft",
-        "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3", "experts",
-        "experts --draft-experts 2", "ngram,experts",
-        "experts,ngram,draft --draft-model " + models + "gauntlet-draft"}) {
+  const std::vector<std::string> drafters = {
+      "ngram",
+      "draft --draft-model " + models + "gauntlet-draft",
+      "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3",
+      "experts",
+      "experts --draft-experts 1",
+      "ngram,experts",
+      "experts,ngram,draft --draft-model " + models + "gauntlet-draft"};
+  for (const std::string& how : drafters) {
     const json made = parsed(generate("one two three one two three one",
                                       "--max-tokens 40 --format json --draft-lengths fixed "
                                       "--draft-tokens 3 --speculate " +
