@@ -109,12 +109,18 @@ TEST(GenerateCommand, guesses_and_says_the_same) {
       parsed(generate("one two three one two three one", "--max-tokens 40 --format json"));
   EXPECT_EQ(plain.at("speculation").at("steps"), 0);
   const std::string models = std::string(kSource) + "/models/";
-  for (const std::string& how :
-       {std::string("ngram"), "draft --draft-model " + models + "gauntlet-draft",
-        "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3",
-        std::string("ngram --draft-tree 2,3"),
-        "draft --draft-tree 2,3 --draft-model " + models + "gauntlet-draft",
-        "eagle3 --draft-tree 3,2 --draft-model " + models + "gauntlet-tiny-eagle3"}) {
+  const std::vector<std::string> drafters = {
+      "ngram",
+      "draft --draft-model " + models + "gauntlet-draft",
+      "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3",
+      "experts",
+      "experts --draft-experts 1",
+      "ngram,experts",
+      "experts,ngram,draft --draft-model " + models + "gauntlet-draft",
+      "ngram --draft-tree 2,3",
+      "draft --draft-tree 2,3 --draft-model " + models + "gauntlet-draft",
+      "eagle3 --draft-tree 3,2 --draft-model " + models + "gauntlet-tiny-eagle3"};
+  for (const std::string& how : drafters) {
     const json made = parsed(generate("one two three one two three one",
                                       "--max-tokens 40 --format json --draft-lengths fixed "
                                       "--draft-tokens 3 --speculate " +
@@ -143,6 +149,13 @@ TEST(GenerateCommand, refuses_a_drafter_that_does_not_fit) {
   }
   refused("off --draft-tree 2,2", "--draft-tree is for");
   refused("ngram,experts --draft-tree 2,2", "experts guesses one token after the other");
+  refused("ngram --draft-experts 1", "--draft-experts is for");
+  refused("draft,eagle3 --draft-model x", "one --draft-model");
+  refused("ngram,ngram", "ngram is there twice");
+  refused("off,ngram", "off stands alone");
+  refused("ngram,", "--speculate");
+  refused("ngram,expert", "experts");
+  refused("experts --draft-experts 2 --model " + models + "gauntlet-draft", "fewer than the 2");
   refused("eagle3 --draft-model " + models + "gauntlet-draft", "gauntlet-draft/config.json");
   refused("eagle3 --model " + models + "gauntlet-draft --draft-model " + models +
               "gauntlet-tiny-eagle3",
@@ -311,6 +324,11 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"bench --no-ceilings --context 4000 --decode 128 --prefill 1", "4096 positions"},
         WrongUse{"bench --no-ceilings --batch 0", "--batch"},
         WrongUse{"bench --activations f32,f64", "'f64' is not one of f32"},
+        WrongUse{"perplexity --file x --speculate ngram", "nothing is guessed"},
+        WrongUse{"load --url http://localhost:1 --speculate ngram",
+                 "it is the server that guesses"},
+        WrongUse{"bench --accept 9", "1 to 8 tokens a step"},
+        WrongUse{"bench --accept 2 --speculate ngram,experts", "one drafter"},
         WrongUse{"bench --no-ceilings --breakdown", "--breakdown traces a GPU"},
         WrongUse{"generate --prompt a --kv-dtype fp8", "f32 or bf16, not fp8"},
         WrongUse{"chat --effort huge", "'huge' is not one of low"},
@@ -346,6 +364,36 @@ TEST(BenchCommand, gives_a_row_per_test_batch_context_and_activations) {
   }
   EXPECT_EQ(rows.front().at("activations"), "f32");
   EXPECT_EQ(rows.back().at("activations"), "int8");
+}
+
+TEST(BenchCommand, measures_guesses_beside_none_and_says_who_guesses) {
+  const std::string loops =
+      "bench --no-ceilings --prefill 8 --decode 24 --batch 2 --seconds 0 "
+      "--repetitions 2 --activations f32 --draft-tokens 3 --format json ";
+  const auto rows_of = [&](const std::string& options) {
+    const json report = parsed(words(loops + options));
+    return report.at("speculation");
+  };
+  EXPECT_TRUE(rows_of("").empty());
+  const json real =
+      rows_of("--speculate experts,ngram --draft-lengths fixed --closed-loop 2:4:16:2");
+  ASSERT_EQ(real.size(), 2u);
+  EXPECT_EQ(real[0].at("test"), "decode");
+  EXPECT_EQ(real[1].at("test"), "closed loop");
+  for (const json& row : real) {
+    EXPECT_THAT(row.at("drafter"), HasSubstr("experts or ngram"));
+    EXPECT_TRUE(row.at("oracle").is_null());
+    EXPECT_GT(row.at("drafted"), 0);
+    EXPECT_GT(row.at("ratio").at("value").get<double>(), 0);
+  }
+  for (const std::string& with : {std::string(), std::string("--speculate experts")}) {
+    const json oracle = rows_of("--weights random --shape " + std::string(kSource) +
+                                "/models/gauntlet-tiny/config.json --accept 4 " + with);
+    ASSERT_EQ(oracle.size(), 1u);
+    EXPECT_THAT(oracle[0].at("drafter"), StartsWith("an ORACLE"));
+    EXPECT_EQ(oracle[0].at("oracle").at("tokens_per_step"), 4);
+    EXPECT_GT(oracle[0].at("tokens_per_step").get<double>(), 3.5) << "every guess is right";
+  }
 }
 
 /// Runs a shell's pipe into the program.

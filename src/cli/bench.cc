@@ -10,6 +10,7 @@
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/speculation_options.h"
 #include "cli/table.h"
 #include "core/text/text.h"
 #include "study/bench/engine_speed.h"
@@ -22,6 +23,8 @@ struct BenchOptions {
   std::vector<engine::Activations> activations = {engine::Activations::f32,
                                                   engine::Activations::automatic};
   study::SpeedPlan plan;
+  SpeculationArguments speculation;
+  std::optional<double> accept;
   bool no_limit = false;
   Format format = Format::text;
 };
@@ -76,17 +79,69 @@ void print_text(const study::SpeedReport& report) {
         row.tokens_per_s.value, interval_text(row.tokens_per_s), row.percent_of_alone,
         row.gap_us ? fmt::format(", {:.1f} us idle between steps", *row.gap_us) : "");
   }
+  for (const study::GuessedRow& row : report.guessed) {
+    fmt::print(
+        "{} {} x {} after {}, {}, guesses by {}: {:.1f} tok/s ({}), {:.3f} times ({:.3f} to "
+        "{:.3f}) "
+        "the {:.1f} without, {:.2f} tokens a step of a stream\n",
+        row.test, row.streams, row.tokens, row.context, row.activations, report.guesses.describe(),
+        row.tokens_per_s.value, interval_text(row.tokens_per_s), row.ratio.value, row.ratio.lo,
+        row.ratio.hi, row.plain_tokens_per_s.value, row.tokens_a_step);
+  }
+}
+
+/// Who guesses: as asked for, or an oracle in front of them.
+Expected<study::GuessPlan> guess_plan(const OpenModel& model, const EngineArguments& arguments,
+                                      const BenchOptions& options, const Capacity& capacity,
+                                      engine::Executor& executor) {
+  auto speculation = make_speculation(options.speculation, arguments, capacity,
+                                      {.model = model, .executor = executor});
+  if (!speculation) return speculation.error();
+  study::GuessPlan plan{.speculation = std::move(*speculation)};
+  if (!options.accept) return plan;
+  const std::int64_t most = options.speculation.draft_tokens;
+  plan.oracle_tokens_a_step = options.accept;
+  plan.oracle =
+      std::make_shared<engine::OracleDrafter>(engine::acceptance_for(*options.accept, most),
+                                              executor.config().vocab, plan.speculation.drafter);
+  plan.speculation = {
+      .drafter = plan.oracle, .max_drafts = most, .lengths = engine::DraftLengths::fixed};
+  return plan;
+}
+
+Expected<void> check_guesses(const BenchOptions& options) {
+  if (auto valid = check_speculation(options.speculation); !valid) return valid;
+  if (!options.accept) return {};
+  const std::int64_t most = options.speculation.draft_tokens;
+  if (options.speculation.speculate.size() > 1) {
+    return wrong_use("--accept answers for one drafter, whose cost it takes");
+  }
+  if (*options.accept < 1 || *options.accept > static_cast<double>(most + 1)) {
+    return wrong_use(
+        fmt::format("--accept takes 1 to {} tokens a step: one, and one more for each "
+                    "of --draft-tokens {}",
+                    most + 1, most));
+  }
+  return {};
 }
 
 Expected<void> bench_one(const OpenModel& model, const EngineArguments& arguments,
                          const BenchOptions& options, const std::optional<lab::Ceilings>& ceilings,
                          const MachineInfo& machine, study::SpeedReport& report) {
   const study::SpeedPlan::Needs needs = options.plan.needs();
-  const auto executor = make_executor(model, arguments,
-                                      {.sequences = needs.sequences,
-                                       .positions = needs.positions,
-                                       .sequence_positions = needs.sequence_positions});
+  const auto exported = export_layers_for(options.speculation, model);
+  if (!exported) return exported.error();
+  const Capacity capacity{.sequences = needs.sequences,
+                          .positions = needs.positions,
+                          .sequence_positions = needs.sequence_positions,
+                          .export_layers = *exported};
+  const auto executor = make_executor(model, arguments, capacity);
   if (!executor) return executor.error();
+  if (options.plan.guesses) {
+    auto guesses = guess_plan(model, arguments, options, capacity, **executor);
+    if (!guesses) return guesses.error();
+    report.guesses = std::move(*guesses);
+  }
   const engine::Plan& plan = (*executor)->plan();
   report.weight_bytes = (*executor)->weight_bytes();
   report.threads = plan.cpus.size();
@@ -104,6 +159,7 @@ Expected<void> bench_one(const OpenModel& model, const EngineArguments& argument
 }
 
 int bench(const BenchOptions& options, const Context& context) {
+  if (const auto valid = check_guesses(options); !valid) return report_error(valid.error());
   study::SpeedReport report;
   const auto backend = choose_backend(options.engine);
   if (!backend) return report_error(backend.error());
@@ -111,6 +167,10 @@ int bench(const BenchOptions& options, const Context& context) {
   if (options.plan.breakdown && !gpu) {
     return report_error(
         {"--breakdown traces a GPU, and this would run on the CPU", ErrorKind::wrong_use});
+  }
+  if (options.plan.guesses && gpu) {
+    return report_error(
+        wrong_use("--speculate and --accept run on CPUs so far: take --backend cpu"));
   }
   std::optional<lab::Ceilings> ceilings;
   const MachineInfo machine = read_machine(gpu);
@@ -197,12 +257,21 @@ void add_bench(CLI::App& app, Context& context) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->option_text("STREAMS:PROMPT:OUTPUT:REQUESTS,...");
+  add_speculation_options(*command, options->speculation);
+  command
+      ->add_option("--accept", options->accept,
+                   "an oracle that knows the answers in place of who guesses, whose cost stays: "
+                   "tokens a step, of --draft-tokens always")
+      ->option_text("TOKENS");
   add_activation_list(*command, options->activations);
   add_engine_options(*command, options->engine);
   add_format(*command, options->format);
   command->footer(
       "Example:  gauntlet bench --weights random --shape gpt-oss-20b --layers 4 --prefill 64,256");
-  command->callback([options, &context] { context.exit_code = bench(*options, context); });
+  command->callback([options, &context] {
+    options->plan.guesses = !options->speculation.speculate.empty() || options->accept;
+    context.exit_code = bench(*options, context);
+  });
 }
 
 }  // namespace gauntlet::cli

@@ -47,6 +47,9 @@ void add_choice(CLI::App& command, const std::string& option, T& value,
             [choices, &value](std::size_t chosen) { value = choices[chosen].second; });
 }
 
+/// An option of other commands that this one has no use for; it is refused with the reason.
+void refuse_option(CLI::App& command, const std::string& option, const std::string& why);
+
 /// Adds --format text|json.
 void add_format(CLI::App& command, Format& format);
 

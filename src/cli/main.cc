@@ -123,6 +123,13 @@ void add_words(CLI::App& command, const std::string& option, const std::vector<s
       ->default_str(otherwise);
 }
 
+void refuse_option(CLI::App& command, const std::string& option, const std::string& why) {
+  const auto refuse = [option, why](const std::string&) {
+    throw CLI::ValidationError(option, why);
+  };
+  command.add_option_function<std::string>(option, refuse)->group("");
+}
+
 int report_error(const Error& error) {
   std::fprintf(stderr, "gauntlet: %s\n", error.message.c_str());
   return static_cast<int>(error.kind);

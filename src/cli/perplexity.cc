@@ -69,6 +69,8 @@ void add_perplexity(CLI::App& app, Context& context) {
       ->option_text("N");
   add_activations(*command, options->engine);
   add_engine_options(*command, options->engine);
+  refuse_option(*command, "--speculate",
+                "the text is known: it is scored many tokens a step, and nothing is guessed");
   add_format(*command, options->format);
   command->footer("Example:  gauntlet perplexity --file tests/golden/validation.txt");
   command->callback([options, &context] { context.exit_code = perplexity(*options); });

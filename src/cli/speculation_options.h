@@ -15,7 +15,7 @@ struct SpeculationArguments {
   std::vector<Speculate> speculate;  // none: off
   std::string draft_model;
   std::int64_t draft_tokens = 7;
-  std::optional<int> draft_experts;  // none: one
+  std::optional<int> draft_experts;  // none: two where the model has more for a token
   engine::DraftLengths lengths = engine::DraftLengths::measured;
   std::string draft_tree;  // "W,D"; empty: chains
 

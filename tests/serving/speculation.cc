@@ -95,7 +95,9 @@ int run(const std::string& gauntlet, const std::string& models) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> drafters = {
       {"ngram", {}},
       {"draft", {"--draft-model", models + "/gauntlet-draft"}},
-      {"eagle3", {"--draft-model", models + "/gauntlet-tiny-eagle3"}}};
+      {"eagle3", {"--draft-model", models + "/gauntlet-tiny-eagle3"}},
+      {"experts", {"--draft-experts", "2"}},
+      {"ngram,experts,eagle3", {"--draft-model", models + "/gauntlet-tiny-eagle3"}}};
   for (const auto& [name, more] : drafters) {
     for (const char* lengths : {"fixed", "measured"}) {
       std::vector<std::string> options = {"--speculate",     name,   "--draft-tokens", "4",

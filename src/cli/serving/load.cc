@@ -311,6 +311,7 @@ void add_load(CLI::App& app, Context& context) {
   add_server_options(*command, *options);
   add_load_options(*command, *options);
   add_workload_options(*command, *options);
+  refuse_option(*command, "--speculate", "it is the server that guesses: gauntlet serve takes it");
   add_format(*command, options->format);
   command->add_option("--output", options->output, "write there instead of printing")
       ->option_text("FILE");

@@ -27,9 +27,12 @@ class Streams {
     ServiceRequest request{.max_tokens = loop_.output_tokens,
                            .end_of_sequence = EndOfSequence::ignored};
     for (std::int64_t i = 0; i < loop_.prompt_tokens; ++i) request.prompt.push_back(random_token());
+    const std::size_t index = texts_.size();
+    texts_.push_back(request.prompt);
     RequestEvents events;
-    events.on_token = [this, counts](const TokenEvent&) {
+    events.on_token = [this, counts, index](const TokenEvent& event) {
       num_tokens_ += counts;
+      texts_[index].push_back(event.token);
       return Verdict::go_on;
     };
     events.on_finish = [this](const FinishEvent& event) {
@@ -46,7 +49,8 @@ class Streams {
   const std::optional<std::string>& fault() const { return fault_; }
 
   ClosedLoopRate rate() const {
-    ClosedLoopRate rate{.seconds = last_end_s_ - first_start_s_, .tokens = num_tokens_};
+    ClosedLoopRate rate{
+        .seconds = last_end_s_ - first_start_s_, .tokens = num_tokens_, .texts = texts_};
     if (rate.seconds > 0) rate.tokens_per_s = static_cast<double>(rate.tokens) / rate.seconds;
     return rate;
   }
@@ -72,6 +76,7 @@ class Streams {
   double first_start_s_ = 0;
   double last_end_s_ = 0;
   std::optional<std::string> fault_;
+  std::vector<std::vector<std::int32_t>> texts_;  // as they were started
 };
 
 /// The gaps of an executor's steps, for as long as this lives.
@@ -117,14 +122,14 @@ std::int64_t ClosedLoop::positions() const {
   return SpeedTest{.batch = streams, .context = prompt_tokens, .tokens = output_tokens}.positions();
 }
 
-Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConfig& scheduler,
+Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const ServiceConfig& policies,
                                          const ClosedLoop& loop,
                                          const std::function<void(std::int64_t)>& progress) {
-  SchedulerConfig config = scheduler;
-  config.max_running = loop.streams;
-  config.max_step_tokens = executor.max_batch_tokens();
+  ServiceConfig config = policies;
+  config.scheduler.max_running = loop.streams;
+  config.scheduler.max_step_tokens = executor.max_batch_tokens();
   TimedGaps gaps(executor);  // before the service, which ends with nothing in flight
-  Service service(executor, {.scheduler = config});
+  Service service(executor, config);
   Streams streams(service, loop, executor.config().vocab);
   const std::int64_t requests = loop.streams + loop.requests;
   for (std::int64_t ended = 0; ended < requests;) {
@@ -137,7 +142,11 @@ Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConf
     ended = streams.num_ended();
     if (progress) progress(ended);
   }
+  if (const std::string why = service.stats().draft_fault; !why.empty()) {
+    return Error{"who guesses has failed: " + why};
+  }
   ClosedLoopRate rate = streams.rate();
+  rate.guessed = service.stats().speculation;
   rate.gaps_us = std::move(gaps.us);
   return rate;
 }

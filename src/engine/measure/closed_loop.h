@@ -28,11 +28,14 @@ struct ClosedLoopRate {
   double seconds = 0;
   std::int64_t tokens = 0;
   double tokens_per_s = 0;
+  std::vector<std::vector<std::int32_t>> texts;  // prompts and answers of all requests
+  SpeculationCounts guessed;                     // likewise
   std::vector<double> gaps_us;  // between steps, as Executor::time_gaps() tells; of all requests
 };
 
-/// Greedy answers to distinct random prompts. `progress` gets the requests answered.
-Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const SchedulerConfig& scheduler,
+/// Greedy answers to distinct random prompts, with the service's policies and guesses. `progress`
+/// gets the requests answered.
+Expected<ClosedLoopRate> run_closed_loop(Executor& executor, const ServiceConfig& service,
                                          const ClosedLoop& loop,
                                          const std::function<void(std::int64_t done)>& progress);
 

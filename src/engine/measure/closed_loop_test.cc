@@ -26,7 +26,7 @@ TEST(ClosedLoop, keeps_its_streams_full_until_no_request_is_left) {
   executor.next = [](const FakeExecutor::History&) { return 7; };  // an end that is ignored
   const ClosedLoop loop{.streams = 3, .prompt_tokens = 5, .output_tokens = 4, .requests = 6};
   std::vector<std::int64_t> progress;
-  const auto rate = run_closed_loop(executor, {.max_queue = 16}, loop,
+  const auto rate = run_closed_loop(executor, {.scheduler = {.max_queue = 16}}, loop,
                                     [&](std::int64_t done) { progress.push_back(done); });
   ASSERT_TRUE(rate) << rate.error().message;
   EXPECT_EQ(progress.back(), 9);

@@ -9,6 +9,7 @@
 #include "engine/serving/recorded_events.h"
 #include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
+#include "engine/speculation/self_drafter.h"
 
 namespace gauntlet::engine {
 namespace {
@@ -206,6 +207,53 @@ TEST(EagleDrafter, has_as_many_guesses_accepted_as_the_golden_values_say) {
   EXPECT_NEAR(accepted / steps, here.golden.at("mean_accepted_of_5_greedy").get<double>(), 0.1);
 }
 
+/// Shows a head some steps, and then none for a while, as a budget does.
+class GappedDrafter final : public Drafter {
+ public:
+  explicit GappedDrafter(std::shared_ptr<const EagleLayer> layer) : inner_(std::move(layer)) {}
+  std::string_view name() const override { return inner_.name(); }
+  std::vector<int> residuals_after() const override { return inner_.residuals_after(); }
+  void computed(std::span<const ComputedTokens> tokens) override {
+    const bool is_shown = shown_++ % 16 != 5;
+    if (is_shown) inner_.computed(tokens);
+    could_not_ += !is_shown;
+  }
+  std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+    std::vector<Draft> drafts = inner_.propose(wishes);
+    for (const Draft& draft : drafts) silent += draft.empty();
+    EXPECT_LE(silent, could_not_) << "it goes on with the next step that it is shown";
+    return drafts;
+  }
+  void end(std::int64_t id) override { inner_.end(id); }
+  int silent = 0;
+
+ private:
+  EagleDrafter inner_;
+  int shown_ = 0;
+  int could_not_ = 0;
+};
+
+TEST(EagleDrafter, goes_on_behind_steps_that_it_was_not_shown) {
+  GoldenHead here;
+  const auto accepted_by = [&](const std::shared_ptr<Drafter>& drafter) {
+    ServiceStats stats;
+    for (const auto& entry : here.golden.at("cases")) {
+      answers(*here.executor,
+              {{.prompt = entry.at("ids").get<std::vector<std::int32_t>>(),
+                .max_tokens = 120,
+                .end_of_sequence = EndOfSequence::ignored}},
+              {.drafter = drafter, .max_drafts = 1, .lengths = DraftLengths::fixed}, &stats);
+    }
+    return static_cast<double>(stats.speculation.accepted) /
+           static_cast<double>(stats.speculation.drafted);
+  };
+  const auto gapped = std::make_shared<GappedDrafter>(here.layer);
+  const double whole = accepted_by(std::make_shared<EagleDrafter>(here.layer));
+  const double with_gaps = accepted_by(gapped);
+  EXPECT_GT(gapped->silent, 0);
+  EXPECT_NEAR(with_gaps, whole, 0.1) << "it keeps what it saw before a gap";
+}
+
 std::vector<ServiceRequest> mixed_requests() {
   std::vector<ServiceRequest> requests;
   for (const auto& one : golden_cases("gauntlet-tiny")) {
@@ -233,7 +281,9 @@ TEST(Speculation, gives_gauntlet_tiny_the_tokens_and_log_probabilities_it_has_wi
   auto plain = answers(*here.executor, requests, {});
   const std::vector<std::shared_ptr<Drafter>> drafters = {
       std::make_shared<NgramDrafter>(), std::make_shared<EagleDrafter>(here.layer),
-      std::make_shared<ModelDrafter>(executor_for(golden_model("gauntlet-draft"), {}))};
+      std::make_shared<ModelDrafter>(executor_for(golden_model("gauntlet-draft"), {})),
+      std::make_shared<SelfDrafter>(*here.executor, 2),
+      std::make_shared<SelfDrafter>(*here.executor, 1)};
   for (const auto& drafter : drafters) {
     for (const DraftLengths lengths : {DraftLengths::fixed, DraftLengths::measured}) {
       SCOPED_TRACE(drafter->name());

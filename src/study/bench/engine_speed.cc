@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 // Decode at the mean context of a loop: enough steps for a steady rate.
 constexpr std::int64_t kAloneTokens = 128;
 constexpr int kLoopRepetitions = 3;
-constexpr double kEnoughLoopSeconds = 20;  // long loops are not repeated
+constexpr double kEnoughLoopSeconds = 20;     // long loops are not repeated
+constexpr std::int64_t kGuessPositions = 48;  // of one sequence, page ends included
 
 Error interrupted() { return {"interrupted", ErrorKind::check_failed}; }
 
@@ -80,7 +81,9 @@ class Measurement {
  public:
   Measurement(engine::Executor& executor, const SpeedPlan& plan, const SpeedWatcher& watcher,
               SpeedReport& report)
-      : executor_(executor), plan_(plan), watcher_(watcher), report_(report), meter_(executor) {}
+      : executor_(executor), plan_(plan), watcher_(watcher), report_(report) {
+    meter_.emplace(executor);
+  }
 
   Expected<void> run() {
     for (const SpeedTest& test : plan_.tests()) {
@@ -98,7 +101,7 @@ class Measurement {
       if (!row) return row.error();
       report_.loops.push_back(std::move(*row));
     }
-    return {};
+    return plan_.guesses ? guess() : Expected<void>();
   }
 
  private:
@@ -109,12 +112,12 @@ class Measurement {
 
   Expected<SpeedRow> measure(const SpeedTest& test) {
     const std::string what = title(test);
-    const auto prepared = meter_.prepare(test, [&](std::int64_t done, std::int64_t all) {
+    const auto prepared = meter_->prepare(test, [&](std::int64_t done, std::int64_t all) {
       watcher_.show(fmt::format("{}: filling contexts, {} of {} tokens", what, done, all));
     });
     if (!prepared) return prepared.error();
     watcher_.show(fmt::format("{}: warming up", what));
-    if (const auto warm = meter_.measure(); !warm) return warm.error();
+    if (const auto warm = meter_->measure(); !warm) return warm.error();
     std::vector<double> speeds, bytes, step_ms;
     engine::SpeedSample last;
     const auto tokens = static_cast<double>(test.all_tokens());
@@ -123,7 +126,7 @@ class Measurement {
       if (std::ssize(speeds) >= plan_.repetitions && passed > plan_.seconds) break;
       if (watcher_.is_interrupted()) return interrupted();
       watcher_.show(fmt::format("{}: repetition {}", what, speeds.size() + 1));
-      const auto sample = meter_.measure();
+      const auto sample = meter_->measure();
       if (!sample) return sample.error();
       speeds.push_back(tokens / sample->seconds);
       bytes.push_back(sample->bytes / tokens);
@@ -151,7 +154,7 @@ class Measurement {
   Expected<std::vector<lab::KernelShare>> break_down(const SpeedTest& test) {
     watcher_.show(fmt::format("{}: tracing", title(test)));
     Expected<engine::SpeedSample> sample = engine::SpeedSample{};
-    const auto trace = lab::trace_gpu([&] { sample = meter_.measure(); });
+    const auto trace = lab::trace_gpu([&] { sample = meter_->measure(); });
     if (!trace) return trace.error();
     if (!sample) return sample.error();
     return lab::kernel_shares(*trace, sample->steps);
@@ -168,7 +171,7 @@ class Measurement {
     for (int i = 0; i < kLoopRepetitions && measured_s < kEnoughLoopSeconds; ++i) {
       if (watcher_.is_interrupted()) return interrupted();
       const auto rate = engine::run_closed_loop(
-          executor_, {.max_queue = loop.requests}, loop, [&](std::int64_t done) {
+          executor_, {.scheduler = {.max_queue = loop.requests}}, loop, [&](std::int64_t done) {
             watcher_.show(fmt::format("closed loop: {} of {} requests, repetition {}", done,
                                       loop.streams + loop.requests, i + 1));
           });
@@ -192,11 +195,46 @@ class Measurement {
     return row;
   }
 
+  GuessRepetitions repetitions() const {
+    return {.least = plan_.repetitions,
+            .seconds = plan_.seconds,
+            .show = watcher_.show,
+            .is_interrupted = watcher_.is_interrupted};
+  }
+
+  /// Decoding and closed loops once more, in turns with guesses and without.
+  Expected<void> guess() {
+    meter_.reset();  // its contexts hold pages
+    const auto add = [&](Expected<GuessedRow> row) -> Expected<void> {
+      if (!row) return row.error();
+      report_.guessed.push_back(std::move(*row));
+      return {};
+    };
+    for (const SpeedTest& test : plan_.tests()) {
+      if (test.kind != SpeedKind::decode) continue;
+      const auto done = add(measure_guesses(
+          executor_, report_.guesses,
+          engine::DecodeTest{.streams = test.batch,
+                             .prompt_tokens = std::max<std::int64_t>(1, test.context),
+                             .output_tokens = test.tokens + 1},
+          repetitions()));
+      if (!done) return done;
+    }
+    for (const engine::ClosedLoop& loop : plan_.loops) {
+      auto few = repetitions();
+      few.least = kLoopRepetitions;
+      few.seconds = 0;
+      const auto done = add(measure_guesses(executor_, report_.guesses, loop, few));
+      if (!done) return done;
+    }
+    return {};
+  }
+
   engine::Executor& executor_;
   const SpeedPlan& plan_;
   const SpeedWatcher& watcher_;
   SpeedReport& report_;
-  engine::SpeedMeter meter_;
+  std::optional<engine::SpeedMeter> meter_;
 };
 
 }  // namespace
@@ -233,13 +271,19 @@ SpeedPlan::Needs SpeedPlan::needs() const {
     needs.positions = std::max(needs.positions, test.positions());
     needs.sequence_positions = std::max(needs.sequence_positions, test.context + test.tokens);
   }
+  if (guesses) {
+    // A prompt has a token at least, and guesses have places behind the answer.
+    needs.sequence_positions += kGuessPositions;
+    needs.positions += needs.sequences * kGuessPositions;
+  }
   return needs;
 }
 
 json SpeedReport::to_json() const {
-  json row_list = json::array(), loop_list = json::array();
+  json row_list = json::array(), loop_list = json::array(), guessed_list = json::array();
   for (const SpeedRow& row : rows) row_list.push_back(bench::to_json(row));
   for (const LoopRow& row : loops) loop_list.push_back(bench::to_json(row));
+  for (const GuessedRow& row : guessed) guessed_list.push_back(row.to_json(guesses));
   json rates;
   if (!limits.read_from.empty()) {
     rates = {{"read_from", limits.read_from},
@@ -248,10 +292,15 @@ json SpeedReport::to_json() const {
              {"bf16_gflop_s", limits.rates.bf16_flops_per_s / 1e9},
              {"int8_gflop_s", limits.rates.int8_flops_per_s / 1e9}};
   }
-  return {{"model", model},     {"weight_bytes", weight_bytes},
-          {"threads", threads}, {"where", where},
-          {"plans", plans},     {"limits", rates},
-          {"rows", row_list},   {"closed_loops", loop_list}};
+  return {{"model", model},
+          {"weight_bytes", weight_bytes},
+          {"threads", threads},
+          {"where", where},
+          {"plans", plans},
+          {"limits", rates},
+          {"rows", row_list},
+          {"closed_loops", loop_list},
+          {"speculation", guessed_list}};
 }
 
 Expected<void> measure_speed(engine::Executor& executor, const SpeedPlan& plan,

@@ -13,6 +13,7 @@
 #include "engine/measure/speed.h"
 #include "lab/profile/kernel_shares.h"
 #include "stats/interval.h"
+#include "study/bench/guessed_speed.h"
 #include "study/bench/limits.h"
 
 namespace gauntlet::study::inline bench {
@@ -29,6 +30,7 @@ struct SpeedPlan {
   int repetitions = 6;  // at least: the extremes of six hold the median with 97%
   bool breakdown = false;
   std::vector<engine::ClosedLoop> loops;
+  bool guesses = false;  // decoding and closed loops with guesses, too
 
   /// Decode after prefill, so that what is alike stands together.
   std::vector<engine::SpeedTest> tests() const;
@@ -76,6 +78,8 @@ struct SpeedReport {
   Limits limits;
   std::vector<SpeedRow> rows;
   std::vector<LoopRow> loops;
+  std::vector<GuessedRow> guessed;  // beside the same without
+  GuessPlan guesses;                // whose these are
 
   nlohmann::ordered_json to_json() const;
 };
@@ -86,7 +90,7 @@ struct SpeedWatcher {
   std::function<bool()> is_interrupted;
 };
 
-/// Adds what this executor does to the report, whose limits are known.
+/// Adds what this executor does to the report, whose limits and guesses are known.
 Expected<void> measure_speed(engine::Executor& executor, const SpeedPlan& plan,
                              const SpeedWatcher& watcher, SpeedReport& report);
 
