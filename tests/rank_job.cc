@@ -46,9 +46,8 @@ std::vector<std::string> command(int ranks, const std::vector<std::string>& argv
   std::vector<std::string> all = {"/usr/bin/env", std::string(kTagVariable) + "=" + tag,
                                   "TMPDIR=" + folder,
                                   "OMPI_MCA_btl_vader_backing_directory=" + folder};
-  for (std::string& word : ranks::mpirun_command(ranks, argv).value()) {
-    all.push_back(std::move(word));
-  }
+  const auto mpirun = ranks::mpirun_command(ranks, argv);
+  all.insert(all.end(), mpirun.value().begin(), mpirun.value().end());
   return all;
 }
 

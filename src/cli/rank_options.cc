@@ -172,6 +172,13 @@ int run_processes_of(const EngineArguments& arguments, const Mesh& mesh, RankUse
 
 }  // namespace
 
+void add_rank_sums(CLI::App& command, RankArguments& arguments) {
+  add_choice<RankSums>(
+      command, "--rank-sums", arguments.sums,
+      {{"reduced", RankSums::reduced}, {"ordered", RankSums::ordered}},
+      "partial results are added over ranks, or inputs gathered: one rank's bits, slower");
+}
+
 void add_rank_options(CLI::App& command, RankArguments& arguments) {
   command
       .add_option(
@@ -183,10 +190,7 @@ void add_rank_options(CLI::App& command, RankArguments& arguments) {
                   "as many ranks in this process, without mpirun")
       ->check(CLI::Range(1, 256))
       ->option_text("N");
-  add_choice<RankSums>(
-      command, "--rank-sums", arguments.sums,
-      {{"reduced", RankSums::reduced}, {"ordered", RankSums::ordered}},
-      "partial results are added over ranks, or inputs gathered: one rank's bits, slower");
+  add_rank_sums(command, arguments);
   command
       .add_option("--rank-timeout", arguments.timeout_s,
                   "for a rank to come to a call of all (default: 30, for a server without pp 5)")

@@ -25,6 +25,9 @@ struct RankArguments {
 /// --mesh, --local-ranks, --rank-sums, --rank-timeout.
 void add_rank_options(CLI::App& command, RankArguments& arguments);
 
+/// --rank-sums alone.
+void add_rank_sums(CLI::App& command, RankArguments& arguments);
+
 /// One rank's view of the job that runs a command.
 struct RankJob {
   ranks::Group& group;

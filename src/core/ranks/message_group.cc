@@ -270,9 +270,9 @@ class MessageGroup final : public Group {
       const double waited = clock.waited_s();
       if (waited > timeout_s()) {
         return break_off(
-            fmt::format("what rank {} sent in {} of {} ranks was not taken within "
-                        "{:g} s",
-                        members_[rank_], text_of(call), size(), timeout_s()));
+            fmt::format("{} did not take what rank {} sent in {} of {} ranks within {:g} s",
+                        ranks_text(channel().late_takers()), members_[rank_], text_of(call), size(),
+                        timeout_s()));
       }
       channel().pause(Channel::Seconds(waited), Channel::Seconds(0.001));
     }

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -119,6 +120,7 @@ class MpiChannel final : public Channel {
     check_thread();
     check(head.size() + body.size() <= INT_MAX, "MPI counts the bytes of a message in an int");
     Send& send = sends_.emplace_back();
+    send.to = to;
     send.message.reserve(head.size() + body.size());
     send.message.insert(send.message.end(), head.begin(), head.end());
     send.message.insert(send.message.end(), body.begin(), body.end());
@@ -144,6 +146,12 @@ class MpiChannel final : public Channel {
       return keep(mpi_.test(&send.request, &done, nullptr)) && done;
     });
     return sends_.empty();
+  }
+
+  std::vector<int> late_takers() const override {
+    std::set<int> ranks;
+    for (const Send& send : sends_) ranks.insert(send.to);
+    return {ranks.begin(), ranks.end()};
   }
 
   void pause(Seconds waited, Seconds left) override {
@@ -183,6 +191,7 @@ class MpiChannel final : public Channel {
   struct Send {
     std::vector<std::byte> message;
     Handle request = nullptr;
+    int to = -1;
   };
 
   Arrival receive(int from, int lane) {
