@@ -26,11 +26,13 @@ struct Loss {
   int victim = 1;
   int signal = SIGKILL;
   double after_s = 0;  // the beginning of the work
+  int streams = 4;     // of a server; none: it is idle
 
   std::string mesh() const { return fmt::format("tp{}", ranks); }
   std::string text() const {
-    return fmt::format("rank {} of {} {} after {:.2f} s", victim, ranks,
-                       signal == SIGKILL ? "killed" : "stopped", after_s);
+    return fmt::format("rank {} of {} {} after {:.2f} s{}", victim, ranks,
+                       signal == SIGKILL ? "killed" : "stopped", after_s,
+                       streams == 0 ? ", idle" : "");
   }
 };
 
@@ -75,10 +77,9 @@ std::string all_of(Socket& socket) {
 
 void lose_serving(const std::string& gauntlet, const Loss& loss, Verdict& verdict) {
   RankServer server(gauntlet, loss.ranks, {"--mesh", loss.mesh()});
-  constexpr int kStreams = 4;
-  std::vector<std::string> answers(kStreams);
+  std::vector<std::string> answers(static_cast<std::size_t>(loss.streams));
   std::vector<std::thread> clients;
-  for (int i = 0; i < kStreams; ++i) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
     clients.emplace_back([&, i] {
       Socket socket(server.port());
       socket.send(http_request("POST", "/v1/completions",
@@ -125,6 +126,10 @@ int run(const std::string& gauntlet, int rounds, std::uint64_t seed) {
     }
   }
   lose_serving(gauntlet, {.victim = 1, .signal = SIGSTOP, .after_s = 0.5}, verdict);
+  lose_serving(gauntlet, {.victim = 1, .after_s = 0.5, .streams = 0}, verdict);
+  if (rounds > 1) {
+    lose_serving(gauntlet, {.victim = 1, .signal = SIGSTOP, .after_s = 0.5, .streams = 0}, verdict);
+  }
   return verdict.exit_code();
 }
 

@@ -125,7 +125,7 @@ void check_drain(RankServer& server, Verdict& verdict) {
   verdict.claim(left.empty(), "nothing is left behind " + left);
 }
 
-int run(const std::string& gauntlet) {
+int run(const std::string& gauntlet, const std::string& draft_model) {
   if (const std::string reason = no_mpi_reason(); !reason.empty()) {
     fmt::print("SKIPPED {}\n", reason);
     return kSkipped;
@@ -144,11 +144,13 @@ int run(const std::string& gauntlet) {
     check_metrics(metrics_of(server.port()), verdict);
     check_drain(server, verdict);
   }
-  auto guessing = ordered;
-  guessing.insert(guessing.end(), {"--speculate", "ngram", "--draft-lengths", "fixed"});
-  {
+  const std::vector<std::string> drafters[] = {{"ngram"}, {"draft", "--draft-model", draft_model}};
+  for (const std::vector<std::string>& drafter : drafters) {
+    auto guessing = ordered;
+    guessing.insert(guessing.end(), {"--draft-lengths", "fixed", "--speculate"});
+    guessing.insert(guessing.end(), drafter.begin(), drafter.end());
     RankServer server(gauntlet, 2, guessing);
-    verdict.claim(play(server.port()) == expected, "by guesses, too");
+    verdict.claim(play(server.port()) == expected, "by guesses of " + drafter[0] + ", too");
     const double accepted =
         metric(metrics_of(server.port()), "gauntlet:spec_decode_num_accepted_tokens_total");
     verdict.claim(accepted > 0, fmt::format("of which {} were right", accepted));
@@ -166,9 +168,9 @@ int run(const std::string& gauntlet) {
 }  // namespace gauntlet::tests
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "usage: serving_ranks GAUNTLET\n");
+  if (argc != 3) {
+    fmt::print(stderr, "usage: serving_ranks GAUNTLET DRAFT_MODEL\n");
     return 2;
   }
-  return gauntlet::tests::run(argv[1]);
+  return gauntlet::tests::run(argv[1], argv[2]);
 }

@@ -2,13 +2,14 @@
 // are worth keeping.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/expected.h"
 #include "core/ranks/group.h"
 
-namespace gauntlet::cli {
+namespace gauntlet::lab::inline rank_sums {
 
 /// Of one message size, in microseconds a call.
 struct SumTime {
@@ -33,14 +34,16 @@ struct SettingTimes {
   std::vector<std::vector<SumTime>> rounds;
 };
 /// Starts this program as ranks of a job under mpirun, setting by setting in turns.
-Expected<std::vector<SettingTimes>> compare_settings(const std::string& program, int ranks);
+Expected<std::vector<SettingTimes>> compare_settings(const std::string& program, int ranks,
+                                                     int rounds,
+                                                     const std::function<void(std::string)>& show);
 
 /// A row of sums at that size, over the rounds.
-struct Spread {
+struct TimeSpread {
   double least = 0, middle = 0, most = 0;
 };
 enum class SumBy { group, mpi };
-Spread spread_of(const SettingTimes& times, SumBy by, std::size_t size);
+TimeSpread spread_of(const SettingTimes& times, SumBy by, std::size_t size);
 
 /// Of the settings of one kind, the one that was clearly faster than the first at `size`: each of
 /// its rounds beat all of the first's, and it lost clearly at no other size. Null: there is none.
@@ -53,4 +56,4 @@ std::string presets_text(const std::vector<SettingTimes>& all, const std::string
 std::string times_file();
 Expected<void> write_times(const std::string& file, const std::vector<SumTime>& times);
 
-}  // namespace gauntlet::cli
+}  // namespace gauntlet::lab::inline rank_sums

@@ -1,4 +1,4 @@
-#include "cli/rank_times.h"
+#include "lab/rank_sums/rank_times.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,25 +10,23 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/progress.h"
 #include "core/os/files.h"
 #include "core/os/process.h"
 #include "core/ranks/mpi_all_reduce.h"
 #include "core/ranks/start.h"
 
-namespace gauntlet::cli {
+namespace gauntlet::lab::inline rank_sums {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using json = nlohmann::ordered_json;
 
 constexpr const char* kFileVariable = "GAUNTLET_RANK_TIMES";
-constexpr int kRounds = 3;
 /// The second is a decoded token's row at gpt-oss's width: 2880 floats.
 constexpr std::int64_t kBytes[] = {1 << 10, 11520, 64 << 10, 1 << 20};
 constexpr std::size_t kTokenSize = 1;
 
-int repetitions_of(std::int64_t bytes) { return bytes > 100'000 ? 20 : 200; }
+int repetitions_of(std::int64_t bytes) { return bytes > 100'000 ? 10 : 50; }
 
 double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -150,17 +148,18 @@ struct Folder {
 
 }  // namespace
 
-Expected<std::vector<SettingTimes>> compare_settings(const std::string& program, int ranks) {
+Expected<std::vector<SettingTimes>> compare_settings(const std::string& program, int ranks,
+                                                     int rounds,
+                                                     const std::function<void(std::string)>& show) {
   const Folder folder;
   if (folder.path.empty()) return Error{"no folder can be made for the measurement"};
   std::vector<SettingTimes> all;
   for (RankSetting& setting : rank_settings()) {
     all.push_back({.setting = std::move(setting), .rounds = {}});
   }
-  ProgressLine line;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     for (SettingTimes& one : all) {
-      line.show(fmt::format("round {} of {}: {}", round + 1, kRounds, one.setting.name));
+      show(fmt::format("round {} of {}: {}", round + 1, rounds, one.setting.name));
       auto times = times_under(one.setting, program, ranks, folder.path);
       if (!times) return times.error();
       one.rounds.push_back(std::move(*times));
@@ -169,7 +168,7 @@ Expected<std::vector<SettingTimes>> compare_settings(const std::string& program,
   return all;
 }
 
-Spread spread_of(const SettingTimes& times, SumBy by, std::size_t size) {
+TimeSpread spread_of(const SettingTimes& times, SumBy by, std::size_t size) {
   std::vector<double> values;
   for (const auto& round : times.rounds) {
     values.push_back(by == SumBy::group ? round.at(size).group_us : round.at(size).mpi_us);
@@ -188,7 +187,7 @@ const SettingTimes* clearly_faster(const std::vector<SettingTimes>& all, RankSet
     for (std::size_t s = 0; s < one.rounds.front().size(); ++s) {
       loses |= spread_of(one, by, s).least > spread_of(all.front(), by, s).most;
     }
-    const Spread own = spread_of(one, by, size);
+    const TimeSpread own = spread_of(one, by, size);
     if (loses || own.most >= spread_of(all.front(), by, size).least) continue;
     if (best == nullptr || own.middle < spread_of(*best, by, size).middle) best = &one;
   }
@@ -209,12 +208,12 @@ std::string presets_text(const std::vector<SettingTimes>& all, const std::string
     for (std::size_t s = 0; s < one.rounds.front().size(); ++s) {
       const std::int64_t bytes = one.rounds.front()[s].bytes;
       if (one.setting.of != RankSetting::Of::all_reduce) {
-        const Spread group = spread_of(one, SumBy::group, s);
+        const TimeSpread group = spread_of(one, SumBy::group, s);
         text += fmt::format(" {} B {:.1f} ({:.1f} to {:.1f})", bytes, group.middle, group.least,
                             group.most);
       }
       if (one.setting.of != RankSetting::Of::transport) {
-        const Spread mpi = spread_of(one, SumBy::mpi, s);
+        const TimeSpread mpi = spread_of(one, SumBy::mpi, s);
         text += fmt::format(" {} B by MPI_Allreduce {:.1f} ({:.1f} to {:.1f})", bytes, mpi.middle,
                             mpi.least, mpi.most);
       }
@@ -241,4 +240,4 @@ std::string presets_text(const std::vector<SettingTimes>& all, const std::string
   return text;
 }
 
-}  // namespace gauntlet::cli
+}  // namespace gauntlet::lab::inline rank_sums
