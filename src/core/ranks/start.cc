@@ -118,7 +118,7 @@ Expected<int> open_message_pipe() {
     return Error{fmt::format("{} cannot be opened: {}; only rank 0 on mpirun's own machine has it",
                              path, std::strerror(errno))};
   }
-  struct stat status{};
+  struct stat status {};
   if (::fstat(pipe, &status) != 0 || !S_ISFIFO(status.st_mode)) {
     ::close(pipe);
     return Error{fmt::format("{} is no pipe: mpirun was not started to report to a parent", path)};
