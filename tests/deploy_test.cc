@@ -140,8 +140,8 @@ TEST(Deploy, the_container_is_not_root_and_asks_after_its_health) {
 
 TEST(Deploy, shells_parse_the_scripts) {
   const fs::path folder = fs::path(GAUNTLET_SOURCE_DIR) / "deploy";
-  for (const char* script :
-       {"gauntlet.slurm", "gauntlet-ranks.slurm", "debian/postinst", "debian/prerm", "debian/postrm"}) {
+  for (const char* script : {"gauntlet.slurm", "gauntlet-ranks.slurm", "debian/postinst",
+                             "debian/prerm", "debian/postrm"}) {
     const Outcome outcome = run_program({"/bin/bash", "-n", folder / script});
     EXPECT_EQ(outcome.code, 0) << script << ": " << outcome.err;
   }
@@ -185,6 +185,41 @@ TEST(Deploy, the_slurm_job_drains_on_a_signal_and_takes_its_key_away) {
   EXPECT_THAT(outcome.out, HasSubstr("--model /srv/a model --host 0.0.0.0 --port 20012"));
   EXPECT_THAT(outcome.out, HasSubstr("drained"));
   EXPECT_FALSE(fs::exists(env));
+}
+
+TEST(Deploy, the_slurm_job_starts_ranks_of_a_mesh) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "bin");
+  for (const auto& [name, body] :
+       {std::pair{"srun", "echo \"srun $*\"; while [[ $1 == --* ]]; do shift; done; exec \"$@\""},
+        std::pair{"gauntlet", "echo \"$*\""}}) {
+    std::ofstream(folder / ("bin/" + std::string(name))) << "#!/bin/bash\n" << body << "\n";
+    fs::permissions(folder / ("bin/" + std::string(name)), fs::perms::owner_all);
+  }
+  const Outcome outcome =
+      run_program({"/usr/bin/env", "PATH=" + (folder / "bin") + ":/usr/bin:/bin", "SLURM_JOB_ID=12",
+                   "MODEL=/srv/a model", "MESH=tp2,pp2", "GAUNTLET_API_KEY=a-key", "/bin/bash",
+                   std::string(GAUNTLET_SOURCE_DIR) + "/deploy/gauntlet.slurm"},
+                  folder.path().string());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("srun --mpi=pmix --kill-on-bad-exit=1 --cpu-bind=cores"));
+  EXPECT_THAT(outcome.out, HasSubstr("--model /srv/a model --backend cpu --mesh tp2,pp2 --host"));
+}
+
+TEST(Deploy, presets_of_machines_that_nobody_had_say_so) {
+  int num_presets = 0;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(GAUNTLET_SOURCE_DIR) / "deploy" / "ranks")) {
+    ++num_presets;
+    const std::string text = read_text(entry.path());
+    EXPECT_THAT(text, HasSubstr("Not measured here")) << entry.path();
+    const std::regex line("#.*|NCCL_[A-Z0-9_]+=[A-Z0-9a-z]+");
+    std::istringstream lines(text);
+    for (std::string one; std::getline(lines, one);) {
+      EXPECT_TRUE(std::regex_match(one, line)) << one;
+    }
+  }
+  EXPECT_EQ(num_presets, 2);
 }
 
 /// Once the server says so on its first line.

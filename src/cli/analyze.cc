@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/analyze_ranks.h"
 #include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -40,6 +41,7 @@ struct AnalyzeOptions {
   double budget_seconds = 0;
   bool no_ceilings = false;
   std::vector<std::string> compared;
+  ScaleArguments scale;
   Format format = Format::text;
 };
 
@@ -156,10 +158,18 @@ Expected<std::vector<std::int32_t>> text_of(const AnalyzeOptions& options, const
 
 int analyze(const AnalyzeOptions& options, const Context& context) {
   if (!options.compared.empty()) return compare(options);
+  if (options.engine.ranks.mesh) {
+    return report_error(wrong_use(
+        "analyze studies one rank's options: --ranks 1,2,4 compares meshes, and gauntlet bench "
+        "--mesh measures one"));
+  }
   const auto start = std::chrono::steady_clock::now();
   const std::string id = lab::make_run_id(std::chrono::system_clock::now());
   const auto folder = folder_of(options, id);
   if (!folder) return report_error(folder.error());
+  if (!options.scale.ranks.empty()) {
+    return analyze_ranks(options.engine, options.scale, folder->string(), options.format);
+  }
   const auto backend = choose_backend(options.engine);
   if (!backend) return report_error(backend.error());
   const bool gpu = *backend == engine::Backend::cuda;
@@ -285,9 +295,25 @@ void add_analyze(CLI::App& app, Context& context) {
   command->add_option("--compare", options->compared, "two studies' folders, side by side")
       ->expected(2)
       ->option_text("A B");
+  command
+      ->add_option("--ranks", options->scale.ranks,
+                   "instead of a study: this model on so many ranks of CPUs each, in turns")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64))
+      ->allow_extra_args(false)
+      ->option_text("1,2,4");
+  command->add_option("--rounds", options->scale.rounds, "of --ranks")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str()
+      ->needs("--ranks")
+      ->option_text("N");
+  add_rank_sums(*command, options->engine.ranks);
+  command->get_option("--rank-sums")->needs("--ranks");
+  command->add_option("--mesh", options->engine.ranks.mesh, "refused here: see --ranks")->group("");
   add_format(*command, options->format);
   command->footer(
       "Example:  gauntlet analyze --quick\n"
+      "          gauntlet analyze --ranks 1,2\n"
       "          gauntlet analyze --compare artifacts/study-A artifacts/study-B");
   command->callback([options, &context] { context.exit_code = analyze(*options, context); });
 }

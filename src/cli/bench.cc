@@ -148,6 +148,10 @@ Expected<void> bench_one(const OpenModel& model, const EngineArguments& argument
   report.where =
       plan.cuda ? plan.cuda->device
                 : fmt::format("{} thread{}", plan.cpus.size(), plan.cpus.size() == 1 ? "" : "s");
+  if (arguments.job != nullptr) {
+    report.where += fmt::format(" on each of {} ranks, {}; weights and bytes are those of rank 0",
+                                arguments.job->group.size(), arguments.job->mesh.text());
+  }
   report.plans.push_back(plan.describe());
   if (ceilings) report.limits = study::limits_of(*ceilings, machine.cpu, **executor);
   ProgressLine line;
@@ -158,10 +162,10 @@ Expected<void> bench_one(const OpenModel& model, const EngineArguments& argument
                               report);
 }
 
-int bench(const BenchOptions& options, const Context& context) {
+int bench(const BenchOptions& options, const EngineArguments& chosen, const Context& context) {
   if (const auto valid = check_guesses(options); !valid) return report_error(valid.error());
   study::SpeedReport report;
-  const auto backend = choose_backend(options.engine);
+  const auto backend = choose_backend(chosen);
   if (!backend) return report_error(backend.error());
   const bool gpu = *backend == engine::Backend::cuda;
   if (options.plan.breakdown && !gpu) {
@@ -174,19 +178,20 @@ int bench(const BenchOptions& options, const Context& context) {
   }
   std::optional<lab::Ceilings> ceilings;
   const MachineInfo machine = read_machine(gpu);
-  if (!options.no_limit) {
+  // Ranks share a machine, or have several: one machine's limit is none of theirs.
+  if (!options.no_limit && chosen.job == nullptr) {
     auto known = obtain_ceilings({.backend = gpu ? lab::BackendKind::cuda : lab::BackendKind::cpu,
                                   .machine = machine,
                                   .program = context.program});
     if (!known) return report_error(known.error());
     ceilings = std::move(*known);
   }
-  const auto model = open_model(options.engine);
+  const auto model = open_model(chosen);
   if (!model) return report_error(model.error());
   report.model = model->weights.config.name;
   std::vector<std::string> measured;
   for (const engine::Activations activations : options.activations) {
-    EngineArguments arguments = options.engine;
+    EngineArguments arguments = chosen;
     arguments.options.activations = activations;
     if (!gpu) {
       const auto plan = engine::resolve(arguments.options);
@@ -265,12 +270,15 @@ void add_bench(CLI::App& app, Context& context) {
       ->option_text("TOKENS");
   add_activation_list(*command, options->activations);
   add_engine_options(*command, options->engine);
+  add_rank_options(*command, options->engine.ranks);
   add_format(*command, options->format);
   command->footer(
       "Example:  gauntlet bench --weights random --shape gpt-oss-20b --layers 4 --prefill 64,256");
   command->callback([options, &context] {
     options->plan.guesses = !options->speculation.speculate.empty() || options->accept;
-    context.exit_code = bench(*options, context);
+    context.exit_code = run_on_ranks(options->engine, [&](const EngineArguments& arguments) {
+      return bench(*options, arguments, context);
+    });
   });
 }
 

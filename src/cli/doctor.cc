@@ -21,6 +21,7 @@ struct DoctorOptions {
 };
 
 int print_findings(const DoctorOptions& options, const std::vector<Finding>& findings) {
+  if (findings.empty()) return 0;  // of a rank that leaves the talking to another
   bool failed = false;
   json all = json::array();
   Table table({"area", "check", "state", "reason"});

@@ -211,6 +211,9 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
     config.cpu.max_sequences = capacity.sequences;
     config.cpu.max_tokens = positions;
     config.cpu.progress = progress;
+    if (const auto called = call_followers(arguments, *arguments.job); !called) {
+      return called.error();
+    }
     return engine::lead_ranks(arguments.job->group, model.weights, config);
   }
   return engine::make_cpu_executor(model.weights,

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/table.h"
+#include "engine/ranks/rank_memory.h"
 
 namespace gauntlet::cli {
 namespace {
@@ -37,7 +38,22 @@ Expected<Mesh> mesh_of(const MeshOptions& options, const model::ModelConfig& con
   return options.mesh ? Mesh::parse(*options.mesh) : engine::mesh_for(config, *options.ranks);
 }
 
-void print_json(const model::ModelConfig& config, const Mesh& mesh) {
+/// Of each rank, with sums as --rank-sums reduced has them.
+Expected<std::vector<engine::RankMemory>> memories_of(const model::ModelConfig& config,
+                                                      const Mesh& mesh) {
+  const model::ModelWeights weights = model::random_model(config, 0);
+  std::vector<engine::RankMemory> memories;
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const auto memory = engine::memory_of(weights, mesh, rank, engine::RankSums::reduced);
+    if (!memory) return memory.error();
+    memories.push_back(*memory);
+  }
+  return memories;
+}
+
+using Memories = std::vector<engine::RankMemory>;
+
+void print_json(const model::ModelConfig& config, const Mesh& mesh, const Memories& memories) {
   json all = {{"shape", config.name}, {"mesh", mesh.text()}, {"ranks", json::array()}};
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const model::Slice slice = engine::shard_of(config, mesh, rank);
@@ -51,6 +67,7 @@ void print_json(const model::ModelConfig& config, const Mesh& mesh) {
                             {"vocab", json_of(slice.vocab)},
                             {"weight_bytes", costs.weight_bytes},
                             {"expert_bytes", costs.expert_bytes},
+                            {"allocated_bytes", memories[rank].weight_bytes},
                             {"kv_bytes_per_position", costs.kv_position_bytes},
                             {"sent_bytes_per_token", costs.sent_bytes},
                             {"meetings_per_token", costs.meetings}});
@@ -58,9 +75,9 @@ void print_json(const model::ModelConfig& config, const Mesh& mesh) {
   fmt::print("{}\n", all.dump());
 }
 
-void print_text(const model::ModelConfig& config, const Mesh& mesh) {
+void print_text(const model::ModelConfig& config, const Mesh& mesh, const Memories& memories) {
   Table table({">rank", "layers", "heads", "KV heads", "experts", "intermediate", "vocabulary",
-               ">weights", ">KV/position", ">sent/token", ">meetings/token"});
+               ">weights", ">allocated", ">KV/position", ">sent/token", ">meetings/token"});
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const model::Slice slice = engine::shard_of(config, mesh, rank);
     const engine::RankCosts costs = engine::costs_of(config, mesh, rank);
@@ -68,6 +85,7 @@ void print_text(const model::ModelConfig& config, const Mesh& mesh) {
                text_of(slice.kv_heads), text_of(slice.experts), text_of(slice.intermediate),
                text_of(slice.vocab),
                fmt::format("{:.2f} GB", static_cast<double>(costs.weight_bytes) / 1e9),
+               fmt::format("{:.2f} GB", static_cast<double>(memories[rank].weight_bytes) / 1e9),
                fmt::format("{} B", costs.kv_position_bytes),
                fmt::format("{:.1f} kB", static_cast<double>(costs.sent_bytes) / 1e3),
                std::to_string(costs.meetings)});
@@ -76,8 +94,9 @@ void print_text(const model::ModelConfig& config, const Mesh& mesh) {
              config.name, mesh.ranks(), mesh.text(), mesh.stage_ranks(), mesh.tp, mesh.ep,
              table.text());
   fmt::print(
-      "\nBytes in gpt-oss's own types, KV as bf16. Sent: for one decoded token, partial sums "
-      "as float32 to every rank that shares them.\n");
+      "\nWeights: in gpt-oss's own types, the embedding whole; allocated: packed on a CPU, which "
+      "reads the embedding where it lies. KV as bf16. Sent: for one decoded token, partial sums as "
+      "float32 to every rank that shares them.\n");
 }
 
 int show_mesh(const MeshOptions& options) {
@@ -88,7 +107,10 @@ int show_mesh(const MeshOptions& options) {
   if (const auto fits = engine::check_mesh(*config, *mesh); !fits) {
     return report_error(fits.error());
   }
-  options.format == Format::json ? print_json(*config, *mesh) : print_text(*config, *mesh);
+  const auto memories = memories_of(*config, *mesh);
+  if (!memories) return report_error(memories.error());
+  options.format == Format::json ? print_json(*config, *mesh, *memories)
+                                 : print_text(*config, *mesh, *memories);
   return 0;
 }
 

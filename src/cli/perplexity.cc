@@ -22,10 +22,10 @@ struct PerplexityOptions {
   Format format = Format::text;
 };
 
-int perplexity(const PerplexityOptions& options) {
+int perplexity(const PerplexityOptions& options, const EngineArguments& arguments) {
   const auto text = read_file(options.file == "-" ? "/dev/stdin" : options.file);
   if (!text) return report_error(text.error());
-  auto model = open_model(options.engine);
+  auto model = open_model(arguments);
   if (!model) return report_error(model.error());
   if (!model->tokenizer) {
     return report_error({"random weights have no tokenizer and foretell nothing: give a --model",
@@ -33,7 +33,7 @@ int perplexity(const PerplexityOptions& options) {
   }
   const auto tokens = model->tokenizer->encode(*text);
   const auto executor =
-      make_executor(*model, options.engine, {.sequences = 1, .positions = options.window});
+      make_executor(*model, arguments, {.sequences = 1, .positions = options.window});
   if (!executor) return report_error(executor.error());
   model->weights = {};  // packed by now
 
@@ -71,9 +71,14 @@ void add_perplexity(CLI::App& app, Context& context) {
   add_engine_options(*command, options->engine);
   refuse_option(*command, "--speculate",
                 "the text is known: it is scored many tokens a step, and nothing is guessed");
+  add_rank_options(*command, options->engine.ranks);
   add_format(*command, options->format);
   command->footer("Example:  gauntlet perplexity --file tests/golden/validation.txt");
-  command->callback([options, &context] { context.exit_code = perplexity(*options); });
+  command->callback([options, &context] {
+    context.exit_code = run_on_ranks(options->engine, [&](const EngineArguments& arguments) {
+      return perplexity(*options, arguments);
+    });
+  });
 }
 
 }  // namespace gauntlet::cli

@@ -10,10 +10,20 @@
 
 namespace gauntlet::server {
 
+struct EngineEvents {
+  /// A step threw: why, before every request is told and ends.
+  std::function<void(const std::string& why)> on_failure;
+  /// Between steps, at least ten times a second. What it throws is taken for a step's.
+  std::function<void()> between_steps = {};
+};
+
+/// Steps the service on this thread until `ends`, or until a step throws.
+void step_until(const std::atomic<bool>& ends, engine::Service& service, ServerMetrics& metrics,
+                const EngineEvents& events);
+
 class EngineLoop {
  public:
-  /// Both outlive the loop. A step that throws ends it and every request; `on_failure` is told why
-  /// before they are.
+  /// Both outlive the loop.
   EngineLoop(engine::Service& service, ServerMetrics& metrics,
              std::function<void(const std::string& why)> on_failure);
   ~EngineLoop();
@@ -21,11 +31,7 @@ class EngineLoop {
   EngineLoop& operator=(const EngineLoop&) = delete;
 
  private:
-  void run();
-
   engine::Service& service_;
-  ServerMetrics& metrics_;
-  const std::function<void(const std::string&)> on_failure_;
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };

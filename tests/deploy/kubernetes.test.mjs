@@ -46,15 +46,19 @@ const manifests = readdirSync(folder)
     assert.deepEqual(document.errors, []);
     return document.toJS();
   });
-const find = (kind) => structuredClone(manifests.find((manifest) => manifest.kind === kind));
+const find = (kind, name = "gauntlet") =>
+  structuredClone(manifests.find((one) => one.kind === kind && one.metadata.name === name));
 
 test("every manifest is what its schema says", () => {
   assert.deepEqual(manifests.map(({kind}) => kind).sort(), [
+    "ConfigMap",
     "ConfigMap",
     "Deployment",
     "HorizontalPodAutoscaler",
     "PodDisruptionBudget",
     "Service",
+    "Service",
+    "StatefulSet",
   ]);
   for (const manifest of manifests) assert.deepEqual(faultsOf(manifest), [], manifest.kind);
 });
@@ -97,4 +101,54 @@ test("parts of the deployment agree with one another", () => {
   const [, wait] = container.lifecycle.preStop.exec.command;
   assert.ok(pod.spec.terminationGracePeriodSeconds > drain + Number(wait));
   assert.equal(Number(/port = (\d+)/.exec(toml)[1]), container.ports[0].containerPort);
+});
+
+test("parts of the ranks' set agree with one another", () => {
+  const {spec} = find("StatefulSet", "gauntlet-ranks");
+  const pod = spec.template;
+  const [container] = pod.spec.containers;
+  for (const selector of [spec.selector.matchLabels, find("Service", "gauntlet-ranks").spec.selector])
+    for (const [key, value] of Object.entries(selector)) assert.equal(pod.metadata.labels[key], value);
+  assert.equal(spec.serviceName, find("Service", "gauntlet-ranks").metadata.name);
+  // Ranks are as many as the mesh has, and their threads as many as the CPUs.
+  const {data} = find("ConfigMap", "gauntlet-ranks");
+  const toml = data["serve.toml"];
+  const ranks = Number(container.command[container.command.indexOf("-n") + 1]);
+  assert.equal(Number(/mesh = "tp(\d+)"/.exec(toml)[1]), ranks);
+  const threads = Number(/threads = (\d+)/.exec(toml)[1]);
+  assert.equal(Number(container.resources.limits.cpu), ranks * threads);
+  assert.deepEqual(container.resources.requests, container.resources.limits);
+  const drain = Number(/drain-timeout = (\d+)/.exec(toml)[1]);
+  assert.ok(pod.spec.terminationGracePeriodSeconds > drain);
+  const mounts = Object.fromEntries(container.volumeMounts.map(({name, mountPath}) => [name, mountPath]));
+  assert.deepEqual(Object.keys(mounts).sort(), pod.spec.volumes.map(({name}) => name).sort());
+  const config = container.command[container.command.indexOf("--config") + 1];
+  const [, script] = container.lifecycle.preStop.exec.command;
+  for (const file of [config, script])
+    assert.ok(data[file.replace(`${mounts.configuration}/`, "")], `${file} is in the map`);
+  assert.equal(container.env.find(({name}) => name === "TMPDIR").value, mounts.session);
+  assert.equal(mounts["shared-memory"], "/dev/shm");
+  assert.equal(Number(/port = (\d+)/.exec(toml)[1]), container.ports[0].containerPort);
+});
+
+test("the drain script tells rank 0 alone, and waits for it", async () => {
+  // Jobs of others on this machine are none of this test's.
+  const variable = `RANK_OF_TEST_${process.pid}`;
+  const script = find("ConfigMap", "gauntlet-ranks").data["drain.sh"].replace("OMPI_COMM_WORLD_RANK", variable);
+  const {spawn} = await import("node:child_process");
+  const start = (rank) =>
+    spawn("/bin/sh", ["-c", "trap 'sleep 1; exit 7' TERM; while :; do sleep 0.1; done"], {
+      env: {...process.env, [variable]: String(rank)},
+    });
+  const ranks = [start(0), start(1)];
+  const ended = new Promise((resolve) => ranks[0].on("exit", resolve));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const begin = Date.now();
+  const draining = spawn("/bin/sh", ["-c", script], {stdio: "ignore"});
+  const drained = new Promise((resolve) => draining.on("exit", resolve));
+  assert.equal(await ended, 7);
+  assert.equal(await drained, 0);
+  assert.ok(Date.now() - begin >= 900);
+  assert.equal(ranks[1].exitCode, null);
+  ranks[1].kill("SIGKILL");
 });

@@ -1,10 +1,14 @@
 // gauntlet serve: a model behind OpenAI's API.
 #include <fmt/format.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -73,6 +77,61 @@ void read_keys_again(const KeyOptions& options, server::KeyRing& ring, engine::S
   log_event({{"event", "keys_read"}, {"names", num_accounts}});
 }
 
+void log_failure(const std::string& why) { log_event({{"event", "engine_failed"}, {"why", why}}); }
+
+/// The engine has a thread of its own. Where it fails, the server goes on to say so.
+void run_alone(server::HttpServer& http, engine::Service& service, server::ServerMetrics& metrics,
+               server::Api& api) {
+  const server::EngineLoop loop(service, metrics, [&](const std::string& why) {
+    api.set_state(server::Api::State::failed);
+    log_failure(why);
+  });
+  http.run(server::Signals::handled, [&] { api.set_state(server::Api::State::draining); });
+}
+
+/// As rank 0 of several: the engine stays on the thread that joined them, and sockets get one. With
+/// a rank lost there is nothing to go on with: open replies end by saying so, and then the server.
+/// Holds what failed.
+std::string lead_until_ended(server::HttpServer& http, engine::Service& service,
+                             server::ServerMetrics& metrics, server::Api& api,
+                             engine::RankPulse& pulse) {
+  constexpr std::chrono::milliseconds kLastWords(1500);  // for clients to take the last of a reply
+  std::atomic<bool> ends{false};
+  std::atomic<bool> has_failed{false};
+  std::promise<void> sockets_ended;
+  auto no_more_sockets = sockets_ended.get_future();
+  std::thread sockets([&] {
+    http.run(server::Signals::handled, [&] {
+      if (!has_failed) api.set_state(server::Api::State::draining);
+    });
+    ends = true;
+    service.wake();
+    sockets_ended.set_value();
+  });
+  std::string failure;
+  const auto on_failure = [&](const std::string& why) {
+    failure = why;
+    has_failed = true;
+    api.set_state(server::Api::State::failed);
+    log_failure(why);
+  };
+  server::step_until(ends, service, metrics,
+                     {.on_failure = on_failure, .between_steps = [&] { pulse.beat_if_due(); }});
+  try {
+    // Whoever ends a job because of a rank ends rank 0 with a signal, too.
+    if (failure.empty()) pulse.beat();
+  } catch (const engine::RankFailure& lost) {
+    on_failure(lost.what());
+    service.fail(failure);
+  }
+  if (!failure.empty()) {
+    http.drain();
+    if (no_more_sockets.wait_for(kLastWords) != std::future_status::ready) http.stop();
+  }
+  sockets.join();
+  return failure;
+}
+
 int serve(ServeOptions options) {
   return_freed_memory();
   std::optional<server::KeyRing> keys;
@@ -80,9 +139,6 @@ int serve(ServeOptions options) {
     auto read = read_keys(options.keys);
     if (!read) return report_error(read.error());
     keys.emplace(std::move(*read));
-  }
-  if (const auto valid = check_speculation(options.speculation); !valid) {
-    return report_error(valid.error());
   }
   auto model = open_model(options.engine);
   if (!model) return report_error(model.error());
@@ -114,10 +170,12 @@ int serve(ServeOptions options) {
   server::ServerMetrics metrics;
   const server::GrammarConstraints constraints(*tokenizer, config);
   const server::GpuSampler gpus;
+  const auto pulse = options.engine.job ? options.engine.job->pulse : nullptr;
   server::Api api({.model = served,
                    .keys = keys ? &*keys : nullptr,
                    .constraints = &constraints,
-                   .gpus = &gpus},
+                   .gpus = &gpus,
+                   .ranks = pulse ? [pulse] { return pulse->counters(); } : server::RankCounts()},
                   service, *tokenizer, metrics);
   if (!options.keys.file.empty()) {
     options.http.on_hangup = [&] { read_keys_again(options.keys, *keys, service); };
@@ -125,18 +183,29 @@ int serve(ServeOptions options) {
   options.http.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const auto http = server::HttpServer::listen(options.http, api);
   if (!http) return report_error(http.error());
-  std::optional<server::EngineLoop> loop;
-  loop.emplace(service, metrics, [&](const std::string& why) {
-    api.set_state(server::Api::State::failed);
-    log_event({{"event", "engine_failed"}, {"why", why}});
-  });
   fmt::print("serving {} on {}://{}:{}\n", served.name,
              options.http.tls_certificate.empty() ? "http" : "https", options.http.host,
              (*http)->port());
   std::fflush(stdout);
-  (*http)->run(server::Signals::handled, [&] { api.set_state(server::Api::State::draining); });
-  loop.reset();
-  return report_end(service);
+  const RankJob* job = options.engine.job;
+  const std::string failure = job == nullptr
+                                  ? (run_alone(**http, service, metrics, api), std::string())
+                                  : lead_until_ended(**http, service, metrics, api, *job->pulse);
+  const int code = report_end(service);
+  return failure.empty() ? code : report_error(Error{failure});
+}
+
+int start(const ServeOptions& options) {
+  if (const auto valid = check_speculation(options.speculation); !valid) {
+    return report_error(valid.error());
+  }
+  return run_on_ranks(options.engine,
+                      [&](const EngineArguments& arguments) {
+                        ServeOptions led = options;
+                        led.engine = arguments;
+                        return serve(std::move(led));
+                      },
+                      {.what = RankUse::For::serving});
 }
 
 void add_server_options(CLI::App& command, ServeOptions& options) {
@@ -216,6 +285,7 @@ void name_variables(CLI::App& command) {
 void add_all_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, options.engine);
   add_engine_options(command, options.engine);
+  add_rank_options(command, options.engine.ranks);
   add_speculation_options(command, options.speculation);
   // A server calls it --max-batch-tokens, too.
   command.remove_option(command.get_option("--chunk"));
@@ -246,7 +316,7 @@ int serve_or_print(CLI::App& command, const ServeOptions& options) {
     const auto applied = apply_config(command, options.config);
     if (!applied) return report_error(applied.error());
   }
-  if (!options.print_config) return serve(options);
+  if (!options.print_config) return start(options);
   fmt::print("{}", config_text(command));
   return 0;
 }

@@ -34,6 +34,8 @@ class Channel {
   virtual Arrival poll(int from, int lane) = 0;
   /// Whether all that was sent needs nothing more of this rank.
   virtual bool flushed() = 0;
+  /// Those that have not taken all of it, in their order; nobody where it is always taken.
+  virtual std::vector<int> late_takers() const { return {}; }
   /// Passes a moment after a poll that found nothing, no longer than `left`; `waited` so far.
   virtual void pause(Seconds waited, Seconds left) = 0;
 

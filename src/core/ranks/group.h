@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,16 @@ struct GroupOptions {
   /// How long a rank waits for the others in one call before it gives the group up.
   double timeout_s = 30;
 };
+
+/// What a rank has sent and waited for in all its groups of one job.
+struct Traffic {
+  std::int64_t sent_bytes = 0;  // without what goes in front of each message
+  std::int64_t messages = 0;
+  double waited_s = 0;  // for messages of others, and for its own to be taken
+};
+
+/// Of a wait without a time limit.
+inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
 /// Parts for each rank and from each, in the order of ranks, one behind the other; sizes in bytes.
 struct Exchange {
@@ -47,6 +58,9 @@ class Group {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string transport() const = 0;  // "threads", "mpi", "alone"
+  virtual Traffic traffic() const = 0;
+  /// The time limit of this rank's calls from now on, in all groups of the job.
+  virtual void set_timeout(double seconds) = 0;
 
   virtual Expected<void> barrier() = 0;
   /// Rank `root`'s bytes become everyone's; all pass as many.
@@ -68,9 +82,9 @@ class Group {
   /// To one rank, which receives as many. Does not wait for it to do so.
   virtual Expected<void> send(int to, std::span<const std::byte> bytes) = 0;
   virtual Expected<void> receive(int from, std::span<std::byte> bytes) = 0;
-  /// What that rank sends next, as long as it is, whenever it comes: for a rank that waits for work.
-  /// The only call without a time limit; a lost rank still ends it.
-  virtual Expected<std::vector<std::byte>> receive_any(int from) = 0;
+  /// What that rank sends next, as long as it is, whenever it comes: for a rank that waits for
+  /// work. The only call without a time limit where none is given; a lost rank still ends it.
+  virtual Expected<std::vector<std::byte>> receive_any(int from, double limit_s = kForever) = 0;
   /// All call it; each rank says how much memory it opens to the others.
   virtual Expected<std::unique_ptr<Window>> open_window(std::size_t bytes, int flags) = 0;
   /// The ranks that say the same colour, in their order, as a group of their own. All call it.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -12,13 +11,13 @@
 
 #include "core/check.h"
 #include "core/ranks/call.h"
+#include "core/ranks/message_shared.h"
 #include "core/ranks/parts.h"
 
 namespace gauntlet::ranks {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-using Clock = std::chrono::steady_clock;
 
 /// Up to so many bytes every rank gets all terms of a sum, which is one exchange; beyond, each adds
 /// a part, and the parts are gathered.
@@ -28,12 +27,7 @@ constexpr std::size_t kSumAtOnceBytes = 64 << 10;
 constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
 constexpr double kLongestPauseS = 1;
 
-/// What the groups of one rank share.
-struct Shared {
-  std::unique_ptr<Channel> channel;
-  double timeout_s = 0;
-  std::int64_t next_lane = 1;
-};
+using Shared = MessageShared;
 
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
@@ -60,6 +54,8 @@ class MessageGroup final : public Group {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
   std::string transport() const override { return channel().transport(); }
+  Traffic traffic() const override { return shared_->traffic; }
+  void set_timeout(double seconds) override { shared_->timeout_s = seconds; }
 
   Expected<void> barrier() override {
     return exchange({.kind = Call::Kind::barrier}, [](int) { return Bytes(); }, [](int, Bytes) {});
@@ -137,10 +133,10 @@ class MessageGroup final : public Group {
     return {};
   }
 
-  Expected<std::vector<std::byte>> receive_any(int from) override {
+  Expected<std::vector<std::byte>> receive_any(int from, double limit_s) override {
     check(from >= 0 && from < size() && from != rank_, "receive: from another rank of the group");
     if (const auto failed = failure()) return *failed;
-    auto sent = take(from, {.kind = Call::Kind::send, .peer = rank_, .bytes = kAnyBytes});
+    auto sent = take(from, {.kind = Call::Kind::send, .peer = rank_, .bytes = kAnyBytes}, limit_s);
     if (sent) sent->erase(sent->begin(), sent->begin() + sizeof(Call));
     return sent;
   }
@@ -169,9 +165,6 @@ class MessageGroup final : public Group {
   }
 
   double timeout_s() const { return shared_->timeout_s; }
-  static double waited_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
 
  private:
   std::size_t self() const { return static_cast<std::size_t>(rank_); }
@@ -182,7 +175,7 @@ class MessageGroup final : public Group {
   }
 
   void post(int to, const Call& call, Bytes bytes) {
-    channel().send(members_[to], lane_, std::as_bytes(std::span(&call, 1)), bytes);
+    shared_->send(members_[to], lane_, std::as_bytes(std::span(&call, 1)), bytes);
   }
 
   static Bytes body_of(const std::vector<std::byte>& message) {
@@ -191,9 +184,10 @@ class MessageGroup final : public Group {
 
   /// A rank's message, which must belong to this very call.
   Expected<std::vector<std::byte>> take(int from, const Call& call) {
-    const auto begin = Clock::now();
-    const double timeout =
-        call.bytes == kAnyBytes ? std::numeric_limits<double>::infinity() : timeout_s();
+    return take(from, call, timeout_s());
+  }
+  Expected<std::vector<std::byte>> take(int from, const Call& call, double limit_s) {
+    const WaitClock clock(*shared_);
     while (true) {
       Arrival arrival = channel().poll(members_[from], lane_);
       if (arrival.state == Arrival::State::message) {
@@ -205,15 +199,15 @@ class MessageGroup final : public Group {
       if (arrival.state != Arrival::State::nothing) {
         return break_off(lost_text(from, arrival, call));
       }
-      const double waited = waited_since(begin);
-      if (waited > timeout) return break_off(late_text(from, call));
+      const double waited = clock.waited_s();
+      if (waited > limit_s) return break_off(late_text(from, call, limit_s));
       channel().pause(Channel::Seconds(waited),
-                      Channel::Seconds(std::min(timeout - waited, kLongestPauseS)));
+                      Channel::Seconds(std::min(limit_s - waited, kLongestPauseS)));
     }
   }
 
   /// Whoever else has not come, either, is named, too.
-  std::string late_text(int first, const Call& call) {
+  std::string late_text(int first, const Call& call, double limit_s) {
     std::vector<int> missing = {members_[first]};
     const bool needs_all = call.kind != Call::Kind::broadcast && call.kind != Call::Kind::send;
     for (int rank = first + 1; needs_all && rank < size(); ++rank) {
@@ -223,7 +217,7 @@ class MessageGroup final : public Group {
       }
     }
     return fmt::format("{} did not come to {} of {} ranks within {:g} s", ranks_text(missing),
-                       text_of(call), size(), timeout_s());
+                       text_of(call), size(), limit_s);
   }
 
   std::string mismatch(int from, const std::vector<std::byte>& message, const Call& own) const {
@@ -269,14 +263,16 @@ class MessageGroup final : public Group {
   }
 
   Expected<void> flush(const Call& call) {
-    const auto begin = Clock::now();
+    if (channel().flushed()) return {};
+    const WaitClock clock(*shared_);
     while (!channel().flushed()) {
-      const double waited = waited_since(begin);
+      if (const auto failed = failure()) return *failed;
+      const double waited = clock.waited_s();
       if (waited > timeout_s()) {
         return break_off(
-            fmt::format("what rank {} sent in {} of {} ranks was not taken within "
-                        "{:g} s",
-                        members_[rank_], text_of(call), size(), timeout_s()));
+            fmt::format("{} did not take what rank {} sent in {} of {} ranks within {:g} s",
+                        ranks_text(channel().late_takers()), members_[rank_], text_of(call), size(),
+                        timeout_s()));
       }
       channel().pause(Channel::Seconds(waited), Channel::Seconds(0.001));
     }
@@ -386,8 +382,7 @@ class MessageWindow final : public Window {
     if (to == group_->rank()) {
       write(put, bytes);
     } else {
-      shared_->channel->send(group_->members()[to], lane_, std::as_bytes(std::span(&put, 1)),
-                             bytes);
+      shared_->send(group_->members()[to], lane_, std::as_bytes(std::span(&put, 1)), bytes);
     }
     return {};
   }
@@ -395,7 +390,7 @@ class MessageWindow final : public Window {
   Expected<void> wait(int flag, std::uint64_t count) override {
     check(flag >= 0 && flag < std::ssize(counters_), "wait: for a flag of the window");
     const Call call{.kind = Call::Kind::put};
-    const auto begin = Clock::now();
+    const WaitClock clock(*shared_);
     while (counters_[static_cast<std::size_t>(flag)] < count) {
       if (const auto failed = group_->failure()) return *failed;
       bool came = false;
@@ -411,7 +406,7 @@ class MessageWindow final : public Window {
           return group_->break_off(group_->lost_text(from, arrival, call));
         }
       }
-      const double waited = MessageGroup::waited_since(begin);
+      const double waited = clock.waited_s();
       if (came) continue;
       if (waited > group_->timeout_s()) {
         return group_->break_off(

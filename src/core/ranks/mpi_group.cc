@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "core/check.h"
 #include "core/os/dynamic_library.h"
 #include "core/ranks/message_group.h"
+#include "core/ranks/process_watch.h"
 #include "core/ranks/start.h"
 
 namespace gauntlet::ranks {
@@ -117,6 +120,7 @@ class MpiChannel final : public Channel {
     check_thread();
     check(head.size() + body.size() <= INT_MAX, "MPI counts the bytes of a message in an int");
     Send& send = sends_.emplace_back();
+    send.to = to;
     send.message.reserve(head.size() + body.size());
     send.message.insert(send.message.end(), head.begin(), head.end());
     send.message.insert(send.message.end(), body.begin(), body.end());
@@ -128,26 +132,11 @@ class MpiChannel final : public Channel {
   Arrival poll(int from, int lane) override {
     check_thread();
     if (broken_) return {.state = Arrival::State::broken, .message = {}, .why = *broken_};
-    auto pending = receives_.find({from, lane});
-    if (pending == receives_.end()) {
-      int there = 0;
-      Status status;
-      if (!keep(mpi_.iprobe(from, lane, mpi_.world, &there, &status)) || !there) return {};
-      int count = 0;
-      if (!keep(mpi_.get_count(&status, mpi_.byte, &count))) return {};
-      pending = receives_.try_emplace({from, lane}).first;
-      pending->second.message.resize(static_cast<std::size_t>(count));
-      if (!keep(mpi_.irecv(pending->second.message.data(), count, mpi_.byte, from, lane, mpi_.world,
-                           &pending->second.request))) {
-        return {};
-      }
-    }
-    int done = 0;
-    if (!keep(mpi_.test(&pending->second.request, &done, nullptr)) || !done) return {};
-    Arrival arrival{
-        .state = Arrival::State::message, .message = std::move(pending->second.message), .why = {}};
-    receives_.erase(pending);
-    return arrival;
+    // Whether it has ended is read first: what it sent before has arrived by then.
+    const auto lost = std::ranges::find(ended_, from, &ProcessWatch::Ended::rank);
+    Arrival arrival = receive(from, lane);
+    if (arrival.state != Arrival::State::nothing || lost == ended_.end()) return arrival;
+    return {.state = Arrival::State::lost, .message = {}, .why = lost->text()};
   }
 
   bool flushed() override {
@@ -159,8 +148,15 @@ class MpiChannel final : public Channel {
     return sends_.empty();
   }
 
+  std::vector<int> late_takers() const override {
+    std::set<int> ranks;
+    for (const Send& send : sends_) ranks.insert(send.to);
+    return {ranks.begin(), ranks.end()};
+  }
+
   void pause(Seconds waited, Seconds left) override {
     flushed();
+    if (waited > kWatchAfter) look_for_ended(waited);
     // A job with more ranks than CPUs gives the others its turn at once.
     const Seconds spin(size_ <= static_cast<int>(std::thread::hardware_concurrency()) ? 500e-6 : 0);
     if (waited > Seconds(0.02)) {
@@ -184,11 +180,55 @@ class MpiChannel final : public Channel {
     if (sends_.empty() && !broken_) mpi_.finalize();
   }
 
+  void watch(std::unique_ptr<ProcessWatch> watch) { watch_ = std::move(watch); }
+
  private:
+  static constexpr Seconds kWatchAfter{0.005};
+  static constexpr Seconds kWatchEvery{0.01};
+  /// Whoever waits for a rank that waits for one that has ended.
+  static constexpr Seconds kGivenUpAfter{0.1};
+
   struct Send {
     std::vector<std::byte> message;
     Handle request = nullptr;
+    int to = -1;
   };
+
+  Arrival receive(int from, int lane) {
+    auto pending = receives_.find({from, lane});
+    if (pending == receives_.end()) {
+      int there = 0;
+      Status status;
+      if (!keep(mpi_.iprobe(from, lane, mpi_.world, &there, &status)) || !there) return {};
+      int count = 0;
+      if (!keep(mpi_.get_count(&status, mpi_.byte, &count))) return {};
+      pending = receives_.try_emplace({from, lane}).first;
+      pending->second.message.resize(static_cast<std::size_t>(count));
+      if (!keep(mpi_.irecv(pending->second.message.data(), count, mpi_.byte, from, lane, mpi_.world,
+                           &pending->second.request))) {
+        return {};
+      }
+    }
+    int done = 0;
+    if (!keep(mpi_.test(&pending->second.request, &done, nullptr)) || !done) return {};
+    Arrival arrival{
+        .state = Arrival::State::message, .message = std::move(pending->second.message), .why = {}};
+    receives_.erase(pending);
+    return arrival;
+  }
+
+  void look_for_ended(Seconds waited) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!watch_ || now - watched_at_ < kWatchEvery) return;
+    watched_at_ = now;
+    if (ended_.empty()) {
+      ended_ = watch_->ended();
+      ended_at_ = now;
+    } else if (now - ended_at_ > kGivenUpAfter && waited > kGivenUpAfter) {
+      break_off(fmt::format("rank {} ended in the middle of the job: {}", ended_.front().rank,
+                            ended_.front().text()));
+    }
+  }
 
   void check_thread() const {
     check(std::this_thread::get_id() == thread_,
@@ -213,6 +253,9 @@ class MpiChannel final : public Channel {
   std::list<Send> sends_;                         // MPI knows the addresses
   std::map<std::pair<int, int>, Send> receives_;  // under way, by sender and lane
   std::optional<std::string> broken_;
+  std::unique_ptr<ProcessWatch> watch_;
+  std::vector<ProcessWatch::Ended> ended_;
+  std::chrono::steady_clock::time_point watched_at_, ended_at_;
 };
 
 }  // namespace
@@ -254,8 +297,13 @@ Expected<std::unique_ptr<Group>> join_mpi(const GroupOptions& options) {
                     "--mpi=pmix, or mpirun inside of an allocation",
                     name_of(start.by), start.size, size)};
   }
-  return make_message_group(std::make_unique<MpiChannel>(*functions, rank, size), options,
-                            GroupEnd::together);
+  auto channel = std::make_unique<MpiChannel>(*functions, rank, size);
+  MpiChannel& own = *channel;
+  auto group = make_message_group(std::move(channel), options, GroupEnd::together);
+  auto watch = ProcessWatch::of(*group);
+  if (!watch) return watch.error();
+  own.watch(std::move(*watch));
+  return group;
 }
 
 }  // namespace gauntlet::ranks

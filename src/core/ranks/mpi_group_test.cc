@@ -57,8 +57,13 @@ void part_conforms() {
 void part_is_killed() {
   auto group = join({.timeout_s = 60});
   ASSERT_TRUE(group) << group.error().message;
+  signal(SIGTERM, SIG_IGN);  // mpirun's, which says no more than that something is wrong
   expect_ok((*group)->barrier());
-  if ((*group)->rank() == 1) kill(getpid(), SIGKILL);
+  const std::string process = std::to_string(getpid());
+  if ((*group)->rank() == 1) {
+    say(1, process);
+    kill(getpid(), SIGKILL);
+  }
   say(0, error_of((*group)->barrier()));
 }
 
@@ -184,6 +189,9 @@ TEST_F(MpiOnRanks, end_with_a_rank_that_is_killed) {
   EXPECT_NE(outcome.code, 0);
   EXPECT_LT(outcome.seconds, 30) << "mpirun ends the others; nobody waits for the time limit";
   EXPECT_THAT(log(), HasSubstr("signal 9"));
+  ASSERT_EQ(lines_.size(), 2u) << "its process, and what the other found";
+  EXPECT_EQ(*lines_.begin(), "0 rank 1 ended before a barrier of 2 ranks: its process " +
+                                 lines_.rbegin()->substr(2) + " is gone");
 }
 
 TEST_F(MpiOnRanks, end_with_a_rank_that_fails) {

@@ -85,6 +85,57 @@ TEST(ThreadGroup, reports_a_lost_rank_though_the_others_ignore_it) {
   EXPECT_EQ(error_of(done), "rank 1 ended before a barrier of 2 ranks");
 }
 
+TEST(ThreadGroup, gives_a_silent_rank_up_at_the_limit_of_one_wait) {
+  std::string seen;
+  std::atomic<bool> gave_up = false;
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    if (group.rank() == 1) {
+      const auto sent = group.receive_any(0, 0.1);
+      seen = sent ? "" : sent.error().message;
+      gave_up = true;
+      return {};
+    }
+    while (!gave_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {};
+  });
+  EXPECT_EQ(seen,
+            "rank 0 did not come to a receive of any length by rank 1 of 2 ranks within 0.1 s");
+  EXPECT_EQ(error_of(done), seen);
+}
+
+TEST(ThreadGroup, takes_another_limit_for_all_of_a_ranks_groups) {
+  std::string seen;
+  std::atomic<bool> gave_up = false;
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    const auto part = group.split(0);
+    if (!part) return part.error();
+    group.set_timeout(0.15);
+    if (group.rank() == 0) {
+      seen = error_of((*part)->barrier());
+      gave_up = true;
+    }
+    while (!gave_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {};
+  });
+  EXPECT_EQ(seen, "rank 1 did not come to a barrier of 2 ranks within 0.15 s");
+}
+
+TEST(ThreadGroup, counts_what_each_rank_sends_and_waits) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    if (group.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(80));
+    std::vector<float> numbers(100, 1);
+    if (const auto summed = group.all_sum(numbers); !summed) return summed;
+    const std::vector<std::byte> bytes(7);
+    if (group.rank() == 1) return group.send(0, bytes);
+    if (const auto sent = group.receive_any(1); !sent) return sent.error();
+    EXPECT_EQ(group.traffic().sent_bytes, 400);
+    EXPECT_EQ(group.traffic().messages, 1);
+    EXPECT_GT(group.traffic().waited_s, 0.04);
+    return {};
+  });
+  EXPECT_EQ(error_of(done), "");
+}
+
 TEST(ThreadGroup, names_the_rank_that_does_not_come_within_the_limit) {
   std::atomic<bool> all_gave_up = false;
   std::atomic<int> gave_up = 0;

@@ -17,18 +17,40 @@ std::uint16_t round_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
+/// Of the keys of one layer, or its values.
+std::int64_t pages_of(const KvPoolConfig& pool, model::AttentionSpan span) {
+  return group_of(span) == KvGroup::full ? pool.full_pages : pool.sliding_pages;
+}
+
+std::int64_t page_bytes_of(const model::ModelConfig& config, KvType type) {
+  const std::int64_t element_bytes = type == KvType::f32 ? 4 : 2;
+  return config.num_kv_heads * config.head_dim * kPageTokens * element_bytes;
+}
+
 }  // namespace
+
+std::int64_t KvStore::bytes_for(const model::ModelConfig& config, const KvPoolConfig& pool,
+                                KvType type) {
+  std::int64_t pages = 0;
+  for (const model::AttentionSpan span : config.attention) pages += pages_of(pool, span);
+  return 2 * pages * page_bytes_of(config, type);
+}
+
+std::int64_t KvStore::bytes() const {
+  std::size_t bytes = 0;
+  for (const Layer& layer : layers_) bytes += layer.keys.size() + layer.values.size();
+  return static_cast<std::int64_t>(bytes);
+}
 
 KvStore::KvStore(const model::ModelConfig& config, const KvPoolConfig& pool, KvType type)
     : head_dim_(config.head_dim),
       element_bytes_(type == KvType::f32 ? 4 : 2),
       head_bytes_(config.head_dim * kPageTokens * element_bytes_),
-      page_bytes_(config.num_kv_heads * head_bytes_) {
+      page_bytes_(page_bytes_of(config, type)) {
   check(pool.page_tokens == kPageTokens, "the CPU cache has pages of 16 positions");
   for (const model::AttentionSpan span : config.attention) {
     groups_.push_back(engine::group_of(span));
-    const std::int64_t pages =
-        groups_.back() == KvGroup::full ? pool.full_pages : pool.sliding_pages;
+    const std::int64_t pages = pages_of(pool, span);
     Layer& layer = layers_.emplace_back();
     layer.keys.resize(static_cast<std::size_t>(pages * page_bytes_));
     layer.values.resize(static_cast<std::size_t>(pages * page_bytes_));

@@ -23,6 +23,11 @@ class KvStore {
   void copy(const PageCopy& copy);
   void move(const RowMove& move);
 
+  /// Of all layers, whether a page is in use or not.
+  static std::int64_t bytes_for(const model::ModelConfig& config, const KvPoolConfig& pool,
+                                KvType type);
+  std::int64_t bytes() const;
+
   const std::uint8_t* keys(std::int64_t layer, std::int64_t head) const;
   const std::uint8_t* values(std::int64_t layer, std::int64_t head) const;
   std::int64_t page_stride_bytes() const { return page_bytes_; }

@@ -156,6 +156,8 @@ class Packer {
     bytes_ += aligned(screen.weights.bytes());
   }
 
+  std::int64_t bytes() const { return bytes_; }
+
   void run(PackedModel& model, ThreadPool& threads, const std::function<void(double)>& progress) {
     model.memory.resize(static_cast<std::size_t>(bytes_));
     std::uint8_t* base = model.memory.data();
@@ -220,21 +222,9 @@ void plan_expert(Packer& packer, const model::ExpertWeights& from, PackedExpert&
   to.down_bias = padded(from.down_bias);
 }
 
-}  // namespace
-
-Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan& plan,
-                                 ThreadPool& threads, const std::function<void(double)>& progress) {
-  const model::ModelConfig& config = weights.config;
-  if (config.head_dim % kGroupRows != 0 || config.intermediate % kBlock != 0 ||
-      config.hidden % kBlock != 0) {
-    return Error{fmt::format(
-        "{}: the CPU engine takes a head_dim that is a multiple of 16 and hidden and intermediate "
-        "widths that are multiples of 32, not {}, {} and {}",
-        config.name, config.head_dim, config.hidden, config.intermediate)};
-  }
-  PackedModel model{.config = config, .embedding = weights.embedding, .storage = weights.storage};
+/// Layers point at weights and targets from here on.
+void plan_layers(Packer& packer, const model::ModelWeights& weights, PackedModel& model) {
   model.layers.resize(weights.layers.size());
-  Packer packer(weights, plan);
   for (std::size_t l = 0; l < weights.layers.size(); ++l) {
     const model::LayerWeights& from = weights.layers[l];
     PackedLayer& to = model.layers[l];
@@ -258,8 +248,38 @@ Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan&
     to.mlp_norm = padded(from.mlp_norm);
     to.router_bias = padded(from.router_bias);
   }
+}
+
+void plan_head(Packer& packer, const model::ModelWeights& weights, const Plan& plan,
+               PackedModel& model) {
   packer.plan_matrix(model.lm_head, weights.lm_head);
   if (plan.head == HeadKind::screened) packer.plan_screen(model.screen);
+}
+
+}  // namespace
+
+std::int64_t packed_bytes(const model::ModelWeights& weights, const Plan& plan) {
+  PackedModel model;
+  Packer packer(weights, plan);
+  plan_layers(packer, weights, model);
+  plan_head(packer, weights, plan, model);
+  return packer.bytes();
+}
+
+Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan& plan,
+                                 ThreadPool& threads, const std::function<void(double)>& progress) {
+  const model::ModelConfig& config = weights.config;
+  if (config.head_dim % kGroupRows != 0 || config.intermediate % kBlock != 0 ||
+      config.hidden % kBlock != 0) {
+    return Error{fmt::format(
+        "{}: the CPU engine takes a head_dim that is a multiple of 16 and hidden and intermediate "
+        "widths that are multiples of 32, not {}, {} and {}",
+        config.name, config.head_dim, config.hidden, config.intermediate)};
+  }
+  PackedModel model{.config = config, .embedding = weights.embedding, .storage = weights.storage};
+  Packer packer(weights, plan);
+  plan_layers(packer, weights, model);
+  plan_head(packer, weights, plan, model);
   model.final_norm = padded(weights.final_norm);
   packer.run(model, threads, progress);
   for (const float norm : model.screen.norms) {

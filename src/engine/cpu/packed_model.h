@@ -69,6 +69,9 @@ struct PackedModel {
   HostArray<std::uint8_t> memory;
 };
 
+/// What its memory will be, without a byte of the weights being read.
+std::int64_t packed_bytes(const model::ModelWeights& weights, const Plan& plan);
+
 /// Holds an error for shapes the kernels do not take.
 Expected<PackedModel> pack_model(const model::ModelWeights& weights, const Plan& plan,
                                  ThreadPool& threads, const std::function<void(double)>& progress);

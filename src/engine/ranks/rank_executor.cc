@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/check.h"
+#include "engine/cpu/kv_store.h"
 #include "engine/ranks/step_wire.h"
 #include "engine/steps/pooled_executor.h"
 
@@ -23,7 +26,28 @@ struct Rank {
   std::shared_ptr<GroupParts> parts;
   std::unique_ptr<Runner> runner;
   Setup setup;
+  std::int64_t kv_bytes = 0;
 };
+
+/// A message of this one byte asks for a rank's counters; none at all is the end, others are steps.
+constexpr std::byte kBeat{0xb0};
+/// A follower that is asked every second gives a silent rank 0 up after so long. Rank 0 may have a
+/// draft model of its own to compute in between.
+constexpr double kSilence_s = 60;
+
+bool is_beat(const std::vector<std::byte>& message) {
+  return message.size() == 1 && message.front() == kBeat;
+}
+
+/// Of a rank since it packed its weights; waiting for work is left out.
+RankCounters counters_of(const ranks::Traffic& now, const ranks::Traffic& before, const Rank& rank,
+                         std::int64_t steps, double idle_s) {
+  return {.steps = steps,
+          .sent_bytes = now.sent_bytes - before.sent_bytes,
+          .waited_s = now.waited_s - before.waited_s - idle_s,
+          .weight_bytes = rank.runner->weight_bytes(),
+          .kv_bytes = rank.kv_bytes};
+}
 
 /// All ranks call it.
 Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights,
@@ -65,16 +89,29 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
   if (divides) cpu.rank_sum = *parts;
   auto runner = make_cpu_runner(slice_weights(weights, (*parts)->slice()), cpu, setup->pool);
   if (!runner) return runner.error();
-  return Rank{.parts = std::move(*parts), .runner = std::move(*runner), .setup = *setup};
+  const std::int64_t kv_bytes =
+      cpu::KvStore::bytes_for((*runner)->config(), setup->pool, (*runner)->plan().kv);
+  return Rank{.parts = std::move(*parts),
+              .runner = std::move(*runner),
+              .setup = *setup,
+              .kv_bytes = kv_bytes};
 }
 
 /// Rank 0's: a step goes to all ranks, and its results come from the last stage.
 class LeadingRunner final : public Runner {
  public:
-  LeadingRunner(ranks::Group& world, const model::ModelConfig& whole, Rank rank)
-      : world_(world), whole_(whole), rank_(std::move(rank)) {}
+  LeadingRunner(ranks::Group& world, const model::ModelConfig& whole, Rank rank,
+                const RankConfig& config)
+      : world_(world),
+        whole_(whole),
+        rank_(std::move(rank)),
+        timeout_s_(config.timeout_s),
+        pulse_(config.pulse) {
+    if (pulse_) pulse_->ask_by([this] { return ask(); });
+  }
 
   ~LeadingRunner() override {
+    if (pulse_) pulse_->ask_by({});
     try {
       // An empty message is the end.
       for (int to = 1; to < world_.size(); ++to) (void)world_.send(to, {});
@@ -89,6 +126,8 @@ class LeadingRunner final : public Runner {
   int most_in_flight() const override { return 1; }
 
   Ticket start(StepData step) override {
+    if (pulse_) pulse_->beat_if_due();
+    ++steps_;
     const auto bytes = to_bytes(step);
     for (int to = 1; to < world_.size(); ++to) require(world_.send(to, bytes));
     return rank_.runner->start(std::move(step));
@@ -98,7 +137,7 @@ class LeadingRunner final : public Runner {
     auto results = rank_.runner->finish(ticket);
     const Mesh& mesh = rank_.setup.mesh;
     if (mesh.pp == 1) return results;
-    const auto bytes = world_.receive_any(mesh.ranks() - mesh.stage_ranks());
+    const auto bytes = world_.receive_any(mesh.ranks() - mesh.stage_ranks(), timeout_s_);
     if (!bytes) throw RankFailure(bytes.error().message);
     auto last = results_of(*bytes);
     if (!last) throw RankFailure(last.error().message);
@@ -118,9 +157,25 @@ class LeadingRunner final : public Runner {
     if (!done) throw RankFailure(done.error().message);
   }
 
+  std::vector<RankCounters> ask() {
+    for (int to = 1; to < world_.size(); ++to) {
+      require(world_.send(to, std::span(&kBeat, 1)));
+    }
+    std::vector<RankCounters> all = {counters_of(world_.traffic(), before_, rank_, steps_, 0)};
+    for (int from = 1; from < world_.size(); ++from) {
+      all.emplace_back();
+      require(world_.receive(from, std::as_writable_bytes(std::span(&all.back(), 1))));
+    }
+    return all;
+  }
+
   ranks::Group& world_;
   model::ModelConfig whole_;
   Rank rank_;
+  double timeout_s_;
+  std::shared_ptr<RankPulse> pulse_;
+  const ranks::Traffic before_ = world_.traffic();
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace
@@ -135,9 +190,10 @@ Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
   for (int from = 1; from < world.size(); ++from) {
     if (const auto ready = world.receive_any(from); !ready) return ready.error();
   }
+  world.set_timeout(config.timeout_s);
   const KvPoolConfig pool = rank->setup.pool;
   return std::unique_ptr<Executor>(std::make_unique<PooledExecutor>(
-      pool, std::make_unique<LeadingRunner>(world, weights.config, std::move(*rank))));
+      pool, std::make_unique<LeadingRunner>(world, weights.config, std::move(*rank), config)));
 }
 
 Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weights,
@@ -146,12 +202,25 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
   if (const auto told = world.send(0, {}); !told) return told.error();
+  world.set_timeout(config.timeout_s);
   const Mesh& mesh = config.mesh;
   const bool reports = mesh.pp > 1 && world.rank() == mesh.ranks() - mesh.stage_ranks();
-  while (true) {
-    const auto bytes = world.receive_any(0);
+  const ranks::Traffic before = world.traffic();
+  double silence_s = ranks::kForever, idle_s = 0;
+  for (std::int64_t steps = 0;;) {
+    const double waited_s = world.traffic().waited_s;
+    const auto bytes = world.receive_any(0, silence_s);
+    idle_s += world.traffic().waited_s - waited_s;
     if (!bytes) return bytes.error();
     if (bytes->empty()) return {};
+    if (is_beat(*bytes)) {
+      silence_s = std::max(kSilence_s, config.timeout_s);
+      const RankCounters own = counters_of(world.traffic(), before, *rank, steps, idle_s);
+      const auto told = world.send(0, std::as_bytes(std::span(&own, 1)));
+      if (!told) return told.error();
+      continue;
+    }
+    ++steps;
     auto step = step_of(*bytes);
     if (!step) return step.error();
     try {

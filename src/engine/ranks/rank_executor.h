@@ -5,6 +5,7 @@
 #include "core/ranks/group.h"
 #include "engine/ranks/group_parts.h"
 #include "engine/ranks/mesh.h"
+#include "engine/ranks/rank_pulse.h"
 #include "engine/steps/cpu_executor.h"
 
 namespace gauntlet::engine::inline on_ranks {
@@ -13,6 +14,10 @@ struct RankConfig {
   Mesh mesh;
   RankSums sums = RankSums::reduced;
   CpuExecutorConfig cpu;  // rank 0's pool is everyone's
+  /// How long a rank waits for another in one call, once all have packed their weights.
+  double timeout_s = 30;
+  /// Rank 0's: it asks the others between steps. Null: nobody is asked.
+  std::shared_ptr<RankPulse> pulse = {};
 };
 
 /// Rank 0's. It ends the others when it is destroyed. A step that other ranks do not come to throws

@@ -8,6 +8,7 @@
 #include "core/ranks/thread_group.h"
 #include "engine/golden.h"
 #include "engine/rank_halves.h"
+#include "engine/ranks/rank_memory.h"
 
 namespace gauntlet::engine {
 namespace {
@@ -150,6 +151,105 @@ TEST(LeadRanks, holds_a_part_of_the_weights_on_each_rank) {
   const std::int64_t doubled = config.num_layers * 2 * config.head_dim * config.hidden * 2;
   EXPECT_LE(quarter,
             static_cast<std::int64_t>(1.05 * static_cast<double>(alone) / 4) + routers + doubled);
+}
+
+/// What each rank says of itself after some steps.
+std::vector<RankCounters> counters_on(const model::ModelWeights& weights, RankConfig config) {
+  config.pulse = std::make_shared<RankPulse>();
+  const auto done = on_mesh(weights, config, [&](Executor& executor) {
+    transcript_of(executor);
+    config.pulse->beat();
+  });
+  EXPECT_TRUE(done) << (done ? "" : done.error().message);
+  return config.pulse->counters();
+}
+
+TEST(LeadRanks, tell_what_each_of_them_has_done) {
+  auto weights = golden_model("gauntlet-tiny");
+  weights.storage = std::make_shared<Kept>(weights.storage);
+  for (const char* mesh : {"tp2", "pp2", "tp2,ep4"}) {
+    const auto ranks = counters_on(weights, {.mesh = *Mesh::parse(mesh), .cpu = kCpu});
+    ASSERT_EQ(std::ssize(ranks), Mesh::parse(mesh)->ranks());
+    for (const RankCounters& rank : ranks) {
+      EXPECT_EQ(rank.steps, ranks[0].steps) << mesh;
+      EXPECT_GE(rank.steps, 12);
+      EXPECT_GT(rank.sent_bytes, 100'000);
+      EXPECT_GT(rank.waited_s, 0);
+      EXPECT_LT(rank.waited_s, 60);
+    }
+  }
+}
+
+TEST(RankMemory, is_what_ranks_allocate) {
+  auto weights = golden_model("gauntlet-tiny");
+  weights.storage = std::make_shared<Kept>(weights.storage);
+  for (const char* text : {"tp1", "tp4", "ep2", "pp3", "tp2,ep4", "tp2,pp2"}) {
+    const Mesh mesh = *Mesh::parse(text);
+    for (const RankSums sums : {RankSums::reduced, RankSums::ordered}) {
+      const auto ranks = counters_on(weights, {.mesh = mesh, .sums = sums, .cpu = kCpu});
+      std::int64_t kv_bytes = 0;
+      for (int rank = 0; rank < mesh.ranks(); ++rank) {
+        const auto memory = memory_of(weights, mesh, rank, sums, kCpu.options);
+        ASSERT_TRUE(memory);
+        EXPECT_EQ(ranks[rank].weight_bytes, memory->weight_bytes) << text << " rank " << rank;
+        kv_bytes += ranks[rank].kv_bytes;
+      }
+      if (mesh.tp <= weights.config.num_kv_heads && mesh.ep <= mesh.tp) {
+        const auto alone = counters_on(weights, {.cpu = kCpu});
+        EXPECT_EQ(kv_bytes, alone.at(0).kv_bytes) << text;
+      }
+    }
+  }
+}
+
+/// Of one rank among four: a quarter of what one alone has, besides the routers, which all have.
+std::int64_t most_of_four(const model::ModelConfig& config, std::int64_t alone) {
+  const std::int64_t routers = config.num_layers * config.num_experts * config.hidden * 2;
+  return static_cast<std::int64_t>(1.05 * static_cast<double>(alone - routers) / 4) + routers;
+}
+
+TEST(RankMemory, is_a_quarter_on_four_ranks_at_gpt_oss_20bs_width) {
+  const auto config = model::random_shape("gpt-oss-20b", 4);
+  ASSERT_TRUE(config);
+  const model::ModelWeights weights = model::random_model(*config, 1);
+  for (const char* text : {"tp4", "tp4,ep4"}) {
+    const auto alone = memory_of(weights, {}, 0, RankSums::reduced);
+    const Mesh mesh = *Mesh::parse(text);
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto memory = memory_of(weights, mesh, rank, RankSums::reduced);
+      ASSERT_TRUE(alone && memory);
+      EXPECT_LE(memory->weight_bytes, most_of_four(*config, alone->weight_bytes)) << text;
+      EXPECT_GE(memory->weight_bytes, alone->weight_bytes / 4 * 9 / 10) << text;
+    }
+  }
+}
+
+/// As above, of weights that were made, cut and packed.
+TEST(RankMemory, Slow_is_a_quarter_once_packed) {
+  const auto config = model::random_shape("gpt-oss-20b", 4);
+  ASSERT_TRUE(config);
+  const model::ModelWeights weights = model::random_model(*config, 1);
+  std::int64_t alone = 0, alone_kv = 0;
+  {
+    RankConfig one{.cpu = kCpu, .pulse = std::make_shared<RankPulse>()};
+    const auto done = on_mesh(weights, one, [&](Executor&) { one.pulse->beat(); });
+    ASSERT_TRUE(done) << done.error().message;
+    alone = one.pulse->counters().at(0).weight_bytes;
+    alone_kv = one.pulse->counters().at(0).kv_bytes;
+  }
+  RankConfig four{.mesh = {.tp = 4}, .cpu = kCpu, .pulse = std::make_shared<RankPulse>()};
+  const auto done = on_mesh(weights, four, [&](Executor& executor) {
+    const SequenceId sequence = executor.kv().create();
+    const std::vector<std::int32_t> ids = {1, 2, 3, 4, 5};
+    EXPECT_EQ(std::ssize(prefill(executor, sequence, ids, 64).logits), config->vocab);
+    executor.kv().free(sequence);
+    four.pulse->beat();
+  });
+  ASSERT_TRUE(done) << done.error().message;
+  for (const RankCounters& rank : four.pulse->counters()) {
+    EXPECT_LE(rank.weight_bytes, most_of_four(*config, alone));
+    EXPECT_EQ(rank.kv_bytes, alone_kv / 4);
+  }
 }
 
 TEST(LeadRanks, refuses_another_number_of_ranks) {

@@ -14,7 +14,7 @@ namespace {
 
 using json = nlohmann::json;
 
-/// A server on a GPU that has routed a token, and had one who sent a key: every family there is.
+/// A server that has everything: a GPU, a routed token, one who sent a key, several ranks.
 Exposition exposed() {
   ServerMetrics server;
   server.accounts.add("alice", {.requests = 1});
@@ -27,7 +27,8 @@ Exposition exposed() {
                                     .stats = {.speculation = {.by_position = {1}}},
                                     .num_experts = 2,
                                     .expert_tokens = {1, 0},
-                                    .gpus = {gpu}}));
+                                    .gpus = {gpu},
+                                    .ranks = {{.steps = 1}}}));
 }
 
 std::set<std::string> exposed_names() { return exposed().sample_names(); }

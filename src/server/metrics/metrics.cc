@@ -158,6 +158,7 @@ std::string render_metrics(const MetricsView& view) {
   text.histogram("gauntlet:iteration_tokens_total", "Tokens of one step.", server.iteration_tokens);
   add_account_metrics(text, server.accounts);
   add_expert_metrics(text, view.expert_tokens, view.num_experts);
+  add_rank_metrics(text, view.ranks);
 
   PrometheusText machine({});
   const BuildInfo build = build_info();

@@ -3,9 +3,11 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "engine/ranks/rank_pulse.h"
 #include "engine/serving/service.h"
 #include "server/metrics/account_counters.h"
 #include "server/metrics/gpu_sampler.h"
@@ -34,6 +36,9 @@ struct ServerMetrics {
   void on_finish(const engine::FinishEvent& event);
 };
 
+/// What each rank of the model has done; empty until that is known.
+using RankCounts = std::function<std::vector<engine::RankCounters>()>;
+
 /// All that is shown at one moment.
 struct MetricsView {
   const ServerMetrics& server;
@@ -42,6 +47,7 @@ struct MetricsView {
   std::int64_t num_experts = 0;
   std::vector<std::int64_t> expert_tokens;  // [layers, experts]; empty: not counted
   std::vector<GpuSample> gpus;
+  std::vector<engine::RankCounters> ranks = {};  // where the model is on several
 };
 std::string render_metrics(const MetricsView& view);
 
@@ -50,6 +56,8 @@ void add_expert_metrics(PrometheusText& text, const std::vector<std::int64_t>& e
                         std::int64_t num_experts);
 /// Guesses and what became of them; by place once some were right.
 void add_speculation_metrics(PrometheusText& text, const engine::SpeculationCounts& guessed);
+/// By rank: steps, bytes to other ranks, time spent on waiting for them, memory.
+void add_rank_metrics(PrometheusText& text, const std::vector<engine::RankCounters>& ranks);
 /// What a GPU does not report is left out.
 void add_gpu_metrics(PrometheusText& text, const std::vector<GpuSample>& gpus);
 /// CPU time, memory and open files of this process, as Prometheus' own clients name them.

@@ -231,6 +231,7 @@ std::shared_ptr<Reply> Api::metrics_text(const Asked&) {
                    .expert_tokens = service_.expert_tokens(),
                    .gpus = {}};
   if (config_.gpus) view.gpus = config_.gpus->latest();
+  if (config_.ranks) view.ranks = config_.ranks();
   return make_reply({.content_type = "text/plain; version=0.0.4; charset=utf-8"},
                     render_metrics(view));
 }

@@ -34,6 +34,7 @@ struct ApiConfig {
   std::size_t max_pending = 1024;
   const ConstraintCompiler* constraints = nullptr;  // none: requests for a form are refused
   const GpuSampler* gpus = nullptr;                 // none: no metrics of GPUs
+  RankCounts ranks = {};                            // none: the model is on one
   ResponseStoreLimits kept_responses = {};
 };
 
