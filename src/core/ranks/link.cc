@@ -25,6 +25,8 @@ using Seconds = Channel::Seconds;
 
 // A transport may need this rank while it sleeps, so that it looks after it so often.
 constexpr Seconds kLongestSleep(200e-6);
+// Falling asleep and waking up take about as long.
+constexpr Seconds kShortestSleep(10e-6);
 
 // For groups, windows and starters made over the links: each split takes one.
 constexpr int kLanes = 1 << 20;
@@ -151,11 +153,13 @@ class LinkChannel final : public CountingChannel {
 
   void pause(Seconds waited, Seconds left) override {
     const double begin = now_s();
-    const Seconds there(next_s(begin) - begin);
-    if (std::isinf(there.count())) {
-      below_->pause(waited, std::min(left, kLongestSleep));
+    // What is not known to be on its way is not there before a latency has passed, so that this
+    // much sooner is soon enough to look for it.
+    const Seconds next(std::min(next_s(begin) - begin, shortest_latency_s() / 2));
+    if (next < kShortestSleep) {
+      below_->pause(waited, std::min(left, kShortestSleep));
     } else {
-      sleep(std::min({left, there, kLongestSleep}));
+      sleep(std::min({left, next, kLongestSleep}));
       below_->flushed(0);
     }
     links_->waited(begin, now_s());
@@ -181,6 +185,14 @@ class LinkChannel final : public CountingChannel {
       if (arrival.state == Arrival::State::lost && queues_.contains({from, lane})) return {};
       return arrival;
     }
+  }
+
+  /// Of the links that this rank has.
+  double shortest_latency_s() const {
+    const Fabric& fabric = links_->fabric();
+    const bool has_neighbours = std::min(fabric.ranks_per_host, size()) > 1;
+    return has_neighbours ? std::min(fabric.within.latency_s, fabric.between.latency_s)
+                          : fabric.between.latency_s;
   }
 
   /// When the next of the messages that are known to be on their way is there.
