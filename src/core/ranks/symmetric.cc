@@ -45,11 +45,11 @@ struct alignas(kApart) Header {
 /// A mapping of the memory of all ranks, and its layout: each rank's counters, then its bytes.
 class SharedMemory {
  public:
-  SharedMemory(int descriptor, const std::vector<std::size_t>& sizes, int flags) : flags_(flags) {
-    bytes_ = sizeof(Header);
-    for (const std::size_t size : sizes) {
-      at_.push_back(bytes_);
-      bytes_ += static_cast<std::size_t>(flags) * sizeof(Counter) + rounded(size);
+  SharedMemory(int descriptor, const std::vector<std::size_t>& sizes, int flags)
+      : flags_(flags), bytes_(bytes_of(sizes, flags)) {
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      at_.push_back(
+          bytes_of({sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank)}, flags));
     }
     struct stat status{};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0) return;
@@ -87,7 +87,7 @@ class SharedMemory {
  private:
   int flags_;
   std::vector<std::size_t> at_;  // where each rank's counters begin
-  std::size_t bytes_ = 0;
+  std::size_t bytes_;
   std::byte* memory_ = nullptr;
 };
 
@@ -225,7 +225,11 @@ Expected<std::unique_ptr<Window>> open_symmetric_window(Group& group, std::size_
   const auto all = written ? all_true(group, same) : written.error();
   if (descriptor >= 0) ::close(descriptor);
   if (!all) return all.error();
-  if (!*all) return Error{"the ranks share no memory: a symmetric window needs them on one host"};
+  if (!*all) {
+    return Error{fmt::format(
+        "the ranks share no memory of {} bytes: a symmetric window needs them on one host",
+        SharedMemory::bytes_of(sizes, flags))};
+  }
   return std::unique_ptr<Window>(std::make_unique<SymmetricWindow>(
       std::move(memory), std::move(*channel), std::move(sizes), flags, options.timeout_s));
 }

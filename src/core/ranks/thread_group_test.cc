@@ -229,6 +229,17 @@ TEST(ThreadGroup, names_the_rank_that_ended_before_what_was_started) {
   EXPECT_EQ(error_of(done), "rank 0: rank 1 ended before an all-sum of 12 bytes of 2 ranks");
 }
 
+TEST(ThreadGroup, has_no_symmetric_window_where_there_is_no_memory_for_it) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    const auto window = open_symmetric_window(group, std::size_t{1} << 60, 1);
+    EXPECT_FALSE(window);
+    EXPECT_THAT(window ? "" : window.error().message,
+                HasSubstr("the ranks share no memory of 2305"));
+    return group.barrier();
+  });
+  EXPECT_EQ(error_of(done), "");
+}
+
 TEST(ThreadGroup, gives_up_waiting_at_a_symmetric_window) {
   const auto wait_for = [](bool stays) {
     return run_threads(2, [&](Group& group) -> Expected<void> {
