@@ -30,7 +30,10 @@ using testing::IsEmpty;
 class HostBuffers final : public lab::Binder {
  public:
   HostBuffers(const lab::Knobs& knobs, lab::Reference& reference)
-      : Binder(knobs), reference_(reference) {}
+      : Binder(knobs), reference_(reference) {
+    // One rank alone: what ranks have of each other is its own.
+    reference.set_peers([this](const std::string& name, int) { return inputs_[name]; });
+  }
 
  protected:
   void* add(lab::BufferSpec spec) override {
@@ -43,11 +46,13 @@ class HostBuffers final : public lab::Binder {
     EXPECT_FALSE(spec.fill.whole) << spec.name << " is not a function of the element's index";
     const Random random(memory_.size());
     spec.fill.write(memory_.back().data(), 0, spec.count, size_of(spec.type), random);
+    inputs_[spec.name] = memory_.back().data();
     return memory_.back().data();
   }
 
  private:
   lab::Reference& reference_;
+  std::map<std::string, const void*> inputs_;
   std::list<std::vector<unsigned char>> memory_;
 };
 

@@ -32,10 +32,11 @@ class Channel {
                     std::span<const std::byte> body) = 0;
   /// The next message of a rank. What a rank sent before it was lost still arrives.
   virtual Arrival poll(int from, int lane) = 0;
-  /// Whether all that was sent needs nothing more of this rank.
-  virtual bool flushed() = 0;
-  /// Those that have not taken all of it, in their order; nobody where it is always taken.
-  virtual std::vector<int> late_takers() const { return {}; }
+  /// Whether all that was sent in a lane needs nothing more of this rank.
+  virtual bool flushed(int lane) = 0;
+  /// Those that have not taken all that was sent in it, in their order; nobody where it is always
+  /// taken.
+  virtual std::vector<int> late_takers(int /*lane*/) const { return {}; }
   /// Passes a moment after a poll that found nothing, no longer than `left`; `waited` so far.
   virtual void pause(Seconds waited, Seconds left) = 0;
 

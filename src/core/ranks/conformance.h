@@ -14,7 +14,11 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/ranks/channel.h"
 #include "core/ranks/group.h"
+#include "core/ranks/link.h"
+#include "core/ranks/started.h"
+#include "core/ranks/symmetric.h"
 
 namespace gauntlet::ranks {
 
@@ -237,28 +241,124 @@ inline void receives_any_length(Group& group) {
 }
 
 /// Each rank's number goes into its place at every other; flags count what has arrived.
-inline void puts_reach_their_windows(Group& group) {
+inline void puts_reach(Group& group, Window& window) {
   const auto place = static_cast<std::size_t>(group.rank()) * sizeof(std::int64_t);
-  auto window = group.open_window(static_cast<std::size_t>(group.size()) * sizeof(std::int64_t), 2);
-  ASSERT_TRUE(window) << window.error().message;
   for (std::int64_t turn = 1; turn <= 5; ++turn) {
     const std::int64_t own = 100 * turn + group.rank();
     const int flag = static_cast<int>(turn % 2);
     for (int to = 0; to < group.size(); ++to) {
-      expect_ok((*window)->put(to, place, std::as_bytes(std::span(&own, 1)), flag));
+      expect_ok(window.put(to, place, std::as_bytes(std::span(&own, 1)), flag));
     }
     // Both flags take turns.
     const std::int64_t raised = (turn + flag) / 2 * group.size();
-    expect_ok((*window)->wait(flag, static_cast<std::uint64_t>(raised)));
+    expect_ok(window.wait(flag, static_cast<std::uint64_t>(raised)));
     for (int from = 0; from < group.size(); ++from) {
       std::int64_t value = 0;
-      std::memcpy(&value, (*window)->bytes().data() + static_cast<std::size_t>(from) * 8, 8);
+      std::memcpy(&value, window.bytes().data() + static_cast<std::size_t>(from) * 8, 8);
       EXPECT_EQ(value, 100 * turn + from);
     }
     expect_ok(group.barrier());
   }
-  EXPECT_THROW((void)(*window)->put(0, place + 1000000, {}, 0), Fault);
-  EXPECT_THROW((void)(*window)->put(0, 0, {}, 2), Fault);
+  EXPECT_THROW((void)window.put(0, place + 1000000, {}, 0), Fault);
+  EXPECT_THROW((void)window.put(0, 0, {}, 2), Fault);
+}
+
+/// A flag is not seen before the bytes that it stands for, however many those are.
+inline void flags_never_overtake(Group& group, Window& window, std::size_t words) {
+  const int next = (group.rank() + 1) % group.size();
+  for (std::uint64_t turn = 1; turn <= 40; ++turn) {
+    const std::vector<std::uint64_t> own(words, turn);
+    expect_ok(window.put(next, 0, std::as_bytes(std::span(own)), 0));
+    expect_ok(window.wait(0, turn));
+    std::vector<std::uint64_t> seen(words);
+    std::memcpy(seen.data(), window.bytes().data(), words * 8);
+    EXPECT_EQ(seen, own) << "turn " << turn << " on rank " << group.rank();
+    // The next turn writes into the same place.
+    expect_ok(group.barrier());
+  }
+}
+
+inline void puts_reach_their_windows(Group& group) {
+  constexpr std::size_t kWords = 5000;
+  const std::size_t bytes = static_cast<std::size_t>(group.size()) * sizeof(std::int64_t);
+  for (const bool is_symmetric : {false, true}) {
+    const auto open = [&](std::size_t size, int flags) {
+      return is_symmetric ? open_symmetric_window(group, size, flags)
+                          : group.open_window(size, flags);
+    };
+    auto window = open(bytes, 2);
+    ASSERT_TRUE(window) << window.error().message;
+    puts_reach(group, **window);
+    auto large = open(kWords * 8, 1);
+    ASSERT_TRUE(large) << large.error().message;
+    flags_never_overtake(group, **large, kWords);
+  }
+}
+
+/// Messages of a channel keep to their lanes and to their order, beside calls of the group.
+inline void channels_carry_messages(Group& group) {
+  auto channel = group.open_channel(2);
+  ASSERT_TRUE(channel) << channel.error().message;
+  EXPECT_EQ((*channel)->rank(), group.rank());
+  EXPECT_EQ((*channel)->size(), group.size());
+  for (int to = 0; to < group.size(); ++to) {
+    if (to == group.rank()) continue;
+    for (int number = 0; number < 6; ++number) {
+      const auto part = part_of(group.rank(), to, number);
+      (*channel)->send(to, number % 2, std::span(part).first(part.size() / 2),
+                       std::span(part).subspan(part.size() / 2));
+    }
+  }
+  expect_ok(group.barrier());
+  for (int from = 0; from < group.size(); ++from) {
+    if (from == group.rank()) continue;
+    for (const int number : {1, 0, 3, 2, 5, 4}) {
+      Arrival arrival;
+      while ((arrival = (*channel)->poll(from, number % 2)).state == Arrival::State::nothing) {
+        (*channel)->pause(Channel::Seconds(0), Channel::Seconds(0.01));
+      }
+      EXPECT_TRUE(arrival.message == part_of(from, group.rank(), number)) << number;
+    }
+  }
+  expect_ok(group.barrier());
+}
+
+/// Several collectives under way at a time, waited for in another order, beside calls of the group.
+inline void finishes_what_it_started(Group& group) {
+  auto starter = make_starter(group);
+  ASSERT_TRUE(starter) << starter.error().message;
+  const std::vector<std::size_t> counts = {0, 1, 2880, 16385, 50001};
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::vector<float>> numbers;
+    std::vector<std::vector<int>> gathered_numbers;
+    std::vector<std::shared_ptr<Started>> sums, gathers;
+    for (const std::size_t count : counts) {
+      numbers.push_back(terms_of<float>(group.rank(), count, count));
+      gathered_numbers.emplace_back(count * static_cast<std::size_t>(group.size()));
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      auto sum = (*starter)->all_sum(numbers[i]);
+      ASSERT_TRUE(sum) << sum.error().message;
+      sums.push_back(*sum);
+      // In place: a rank's own part is where it belongs.
+      const auto all = std::span(gathered_numbers[i]);
+      const auto own = all.subspan(static_cast<std::size_t>(group.rank()) * counts[i], counts[i]);
+      std::ranges::fill(own, group.rank() + round);
+      auto gather = (*starter)->all_gather(std::as_bytes(own), std::as_writable_bytes(all));
+      ASSERT_TRUE(gather) << gather.error().message;
+      gathers.push_back(*gather);
+      if (i == 2) expect_ok(group.barrier());
+    }
+    for (std::size_t i = counts.size(); i-- > 0;) {
+      expect_ok(sums[i]->wait());
+      EXPECT_TRUE(same_bits<float>(numbers[i], summed<float>(group.size(), counts[i], counts[i])));
+      while (!gathers[i]->test().value()) std::this_thread::yield();
+      for (std::size_t k = 0; k < gathered_numbers[i].size(); ++k) {
+        ASSERT_EQ(gathered_numbers[i][k], static_cast<int>(k / counts[i]) + round);
+      }
+    }
+  }
+  expect_ok(group.barrier());
 }
 
 /// Groups of chance, used in turn with the whole, and groups of those.
@@ -332,9 +432,52 @@ inline void conforms(Group& group) {
   passes_messages_round(group);
   receives_any_length(group);
   puts_reach_their_windows(group);
+  channels_carry_messages(group);
+  finishes_what_it_started(group);
   splits_by_colour(group);
   keeps_many_calls_apart(group);
   refuses_wrong_use(group);
+}
+
+/// Over links that take time a group is a group, and bytes are seen when they can be.
+inline void conforms_over_links(Group& group) {
+  auto quick =
+      over_links(group, {.between = {.latency_s = 20e-6, .bytes_per_s = 4e9}, .ranks_per_host = 2});
+  ASSERT_TRUE(quick) << quick.error().message;
+  conforms(*quick->group);
+  const LinkTraffic traffic = quick->links->traffic();
+  EXPECT_GE(traffic.messages, group.size() > 1 ? 100u : 0u);
+  EXPECT_LE(traffic.exposed_s, traffic.wire_s);
+  // Hosts of two: a last rank may be alone on its own.
+  const bool has_neighbour = (group.rank() ^ 1) < group.size();
+  EXPECT_EQ(traffic.messages_between > 0, group.size() > 2);
+  EXPECT_EQ(traffic.messages_between < traffic.messages, has_neighbour && group.size() > 1);
+
+  auto slow = over_links(group, {.between = {.latency_s = 0.03, .bytes_per_s = 1e6}});
+  ASSERT_TRUE(slow) << slow.error().message;
+  if (group.size() == 1) return;
+  // Two messages of 10 kB through one port: 10 ms each, and the latency once.
+  const std::vector<std::byte> bytes(10000);
+  std::vector<std::byte> room(bytes.size());
+  expect_ok(group.barrier());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto since = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const int next = (group.rank() + 1) % group.size();
+  const int before = (group.rank() + group.size() - 1) % group.size();
+  expect_ok(slow->group->send(next, bytes));
+  expect_ok(slow->group->send(next, bytes));
+  EXPECT_LT(since(), 0.03) << "who sends does not wait";
+  expect_ok(slow->group->receive(before, room));
+  expect_ok(slow->group->receive(before, room));
+  EXPECT_GE(since(), 0.0499);
+  const LinkTraffic after = slow->links->traffic();
+  EXPECT_EQ(after.messages, 2u);
+  EXPECT_GE(after.bytes, 20000u);
+  EXPECT_GE(after.wire_s, 0.0499);
+  EXPECT_GT(after.exposed_s, 0.8 * after.wire_s) << "nothing else was done meanwhile";
+  expect_ok(group.barrier());
 }
 
 }  // namespace gauntlet::ranks

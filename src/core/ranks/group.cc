@@ -22,7 +22,7 @@ class NoChannel final : public Channel {
     fail("a rank alone has nobody to send to");
   }
   Arrival poll(int, int) override { fail("a rank alone has nobody to hear from"); }
-  bool flushed() override { return true; }
+  bool flushed(int) override { return true; }
   void pause(Seconds, Seconds left) override { std::this_thread::sleep_for(left); }
   void break_off(const std::string& reason) override { broken_ = reason; }
   std::optional<std::string> broken() override { return broken_; }

@@ -13,6 +13,8 @@
 
 namespace gauntlet::ranks {
 
+class Channel;
+
 struct GroupOptions {
   /// How long a rank waits for the others in one call before it gives the group up.
   double timeout_s = 30;
@@ -87,6 +89,9 @@ class Group {
   virtual Expected<std::vector<std::byte>> receive_any(int from, double limit_s = kForever) = 0;
   /// All call it; each rank says how much memory it opens to the others.
   virtual Expected<std::unique_ptr<Window>> open_window(std::size_t bytes, int flags) = 0;
+  /// All call it, with as many lanes: messages of their own between these ranks, beside the calls
+  /// of the group and by the same transport, for what is made of messages elsewhere (link.h).
+  virtual Expected<std::unique_ptr<Channel>> open_channel(int lanes) = 0;
   /// The ranks that say the same colour, in their order, as a group of their own. All call it.
   virtual Expected<std::unique_ptr<Group>> split(int colour) = 0;
 };

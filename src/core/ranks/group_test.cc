@@ -12,6 +12,7 @@ TEST(GroupOfOne, conforms) {
   EXPECT_EQ(group->size(), 1);
   EXPECT_EQ(group->transport(), "alone");
   conforms(*group);
+  conforms_over_links(*group);
 }
 
 }  // namespace

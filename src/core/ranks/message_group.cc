@@ -11,6 +11,7 @@
 
 #include "core/check.h"
 #include "core/ranks/call.h"
+#include "core/ranks/lane_channel.h"
 #include "core/ranks/message_shared.h"
 #include "core/ranks/parts.h"
 
@@ -18,10 +19,6 @@ namespace gauntlet::ranks {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-/// Up to so many bytes every rank gets all terms of a sum, which is one exchange; beyond, each adds
-/// a part, and the parts are gathered.
-constexpr std::size_t kSumAtOnceBytes = 64 << 10;
 
 /// Of a send whose length its receiver does not know.
 constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
@@ -142,6 +139,7 @@ class MessageGroup final : public Group {
   }
 
   Expected<std::unique_ptr<Window>> open_window(std::size_t bytes, int flags) override;
+  Expected<std::unique_ptr<Channel>> open_channel(int lanes) override;
   Expected<std::unique_ptr<Group>> split(int colour) override;
 
   Channel& channel() const { return *shared_->channel; }
@@ -263,15 +261,15 @@ class MessageGroup final : public Group {
   }
 
   Expected<void> flush(const Call& call) {
-    if (channel().flushed()) return {};
+    if (channel().flushed(lane_)) return {};
     const WaitClock clock(*shared_);
-    while (!channel().flushed()) {
+    while (!channel().flushed(lane_)) {
       if (const auto failed = failure()) return *failed;
       const double waited = clock.waited_s();
       if (waited > timeout_s()) {
         return break_off(
             fmt::format("{} did not take what rank {} sent in {} of {} ranks within {:g} s",
-                        ranks_text(channel().late_takers()), members_[rank_], text_of(call), size(),
+                        ranks_text(channel().late_takers(lane_)), members_[rank_], text_of(call), size(),
                         timeout_s()));
       }
       channel().pause(Channel::Seconds(waited), Channel::Seconds(0.001));
@@ -293,6 +291,15 @@ class MessageGroup final : public Group {
         sizes);
   }
 
+  /// Takes the terms in the order of ranks, the first as it is: its sign of zero, too.
+  template <class T>
+  static auto adding_to(std::vector<T>& total) {
+    return [&total](int rank, Bytes bytes) {
+      if (rank > 0) return add(std::span(total), bytes.data());
+      if (!bytes.empty()) std::memcpy(total.data(), bytes.data(), bytes.size());
+    };
+  }
+
   template <class T>
   Expected<void> scatter_sum(const Call& call, std::span<const T> all,
                              std::span<const std::size_t> counts, std::span<T> own) {
@@ -301,15 +308,7 @@ class MessageGroup final : public Group {
     const std::vector<std::size_t> sizes(members_.size(), own.size_bytes());
     const auto done = exchange(
         call, [&](int rank) { return std::as_bytes(all.subspan(at[rank], counts[rank])); },
-        [&](int rank, Bytes bytes) {
-          // The first term is taken as it is: its sign of zero, too.
-          if (rank == 0) {
-            if (!bytes.empty()) std::memcpy(total.data(), bytes.data(), bytes.size());
-          } else {
-            add(std::span(total), bytes.data());
-          }
-        },
-        sizes);
+        adding_to(total), sizes);
     if (done) std::ranges::copy(total, own.begin());
     return done;
   }
@@ -322,15 +321,8 @@ class MessageGroup final : public Group {
     if (numbers.size_bytes() <= kSumAtOnceBytes) {
       // Seen as a scatter of which everyone takes the whole.
       std::vector<T> total(count);
-      const auto done = exchange(
-          call, [&](int) { return std::as_bytes(numbers); },
-          [&](int rank, Bytes bytes) {
-            if (rank == 0) {
-              if (!bytes.empty()) std::memcpy(total.data(), bytes.data(), bytes.size());
-            } else {
-              add(std::span(total), bytes.data());
-            }
-          });
+      const auto done =
+          exchange(call, [&](int) { return std::as_bytes(numbers); }, adding_to(total));
       if (done) std::ranges::copy(total, numbers.begin());
       return done;
     }
@@ -441,7 +433,8 @@ struct Proposal {
 };
 
 /// Everyone's; from now on this rank uses no lane that any of them knows.
-Expected<std::vector<Proposal>> propose(MessageGroup& group, Shared& shared, std::int64_t value) {
+Expected<std::vector<Proposal>> propose(MessageGroup& group, Shared& shared, std::int64_t value,
+                                        std::int64_t lanes = 1) {
   const Proposal own{.lane = shared.next_lane, .value = value};
   std::vector<Proposal> all(static_cast<std::size_t>(group.size()));
   const auto told =
@@ -450,7 +443,8 @@ Expected<std::vector<Proposal>> propose(MessageGroup& group, Shared& shared, std
   std::int64_t lane = 0;
   for (const Proposal& one : all) lane = std::max(lane, one.lane);
   for (Proposal& one : all) one.lane = lane;
-  shared.next_lane = lane + 1;
+  check(lane + lanes <= std::numeric_limits<int>::max(), "a job has so many lanes");
+  shared.next_lane = lane + lanes;
   return all;
 }
 
@@ -476,6 +470,13 @@ Expected<std::unique_ptr<Window>> MessageGroup::open_window(std::size_t bytes, i
   auto same = std::make_unique<MessageGroup>(shared_, members_, lane, GroupEnd::silent);
   return std::unique_ptr<Window>(
       std::make_unique<MessageWindow>(std::move(same), shared_, lane, std::move(sizes), flags));
+}
+
+Expected<std::unique_ptr<Channel>> MessageGroup::open_channel(int lanes) {
+  const auto all = propose(*this, *shared_, 0, lanes);
+  if (!all) return all.error();
+  return make_lane_channel({shared_, shared_->channel.get()}, members_,
+                           {.first = static_cast<int>(all->front().lane), .count = lanes});
 }
 
 }  // namespace

@@ -121,12 +121,13 @@ class MpiChannel final : public Channel {
     check(head.size() + body.size() <= INT_MAX, "MPI counts the bytes of a message in an int");
     Send& send = sends_.emplace_back();
     send.to = to;
+    send.lane = lane;
     send.message.reserve(head.size() + body.size());
     send.message.insert(send.message.end(), head.begin(), head.end());
     send.message.insert(send.message.end(), body.begin(), body.end());
     keep(mpi_.isend(send.message.data(), static_cast<int>(send.message.size()), mpi_.byte, to, lane,
                     mpi_.world, &send.request));
-    flushed();
+    move_on();
   }
 
   Arrival poll(int from, int lane) override {
@@ -139,23 +140,21 @@ class MpiChannel final : public Channel {
     return {.state = Arrival::State::lost, .message = {}, .why = lost->text()};
   }
 
-  bool flushed() override {
-    check_thread();
-    std::erase_if(sends_, [&](Send& send) {
-      int done = 0;
-      return keep(mpi_.test(&send.request, &done, nullptr)) && done;
-    });
-    return sends_.empty();
+  bool flushed(int lane) override {
+    move_on();
+    return std::ranges::none_of(sends_, [&](const Send& send) { return send.lane == lane; });
   }
 
-  std::vector<int> late_takers() const override {
+  std::vector<int> late_takers(int lane) const override {
     std::set<int> ranks;
-    for (const Send& send : sends_) ranks.insert(send.to);
+    for (const Send& send : sends_) {
+      if (send.lane == lane) ranks.insert(send.to);
+    }
     return {ranks.begin(), ranks.end()};
   }
 
   void pause(Seconds waited, Seconds left) override {
-    flushed();
+    move_on();
     if (waited > kWatchAfter) look_for_ended(waited);
     // A job with more ranks than CPUs gives the others its turn at once.
     const Seconds spin(size_ <= static_cast<int>(std::thread::hardware_concurrency()) ? 500e-6 : 0);
@@ -189,6 +188,7 @@ class MpiChannel final : public Channel {
   static constexpr Seconds kGivenUpAfter{0.1};
 
   struct Send {
+    int lane = 0;
     std::vector<std::byte> message;
     Handle request = nullptr;
     int to = -1;
@@ -233,6 +233,15 @@ class MpiChannel final : public Channel {
   void check_thread() const {
     check(std::this_thread::get_id() == thread_,
           "a group of MPI is used by the thread that joined (MPI_THREAD_FUNNELED)");
+  }
+
+  /// Lets go of what has been sent.
+  void move_on() {
+    check_thread();
+    std::erase_if(sends_, [&](Send& send) {
+      int done = 0;
+      return keep(mpi_.test(&send.request, &done, nullptr)) && done;
+    });
   }
 
   /// An error of MPI's ends the group.

@@ -48,6 +48,7 @@ void part_conforms() {
   EXPECT_EQ((*group)->rank(), started_as().rank);
   EXPECT_EQ((*group)->size(), started_as().size);
   conforms(**group);
+  conforms_over_links(**group);
   EXPECT_THROW((void)join_mpi(), Fault) << "once per process";
   std::jthread([&] { EXPECT_THROW((void)(*group)->barrier(), Fault); });
   say((*group)->rank(), "of " + std::to_string((*group)->size()) + " conforms");

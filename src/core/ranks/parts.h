@@ -8,6 +8,10 @@
 
 namespace gauntlet::ranks {
 
+/// Up to so many bytes every rank gets all terms of a sum, which is one exchange; beyond, each adds
+/// a part, and the parts are gathered.
+inline constexpr std::size_t kSumAtOnceBytes = 64 << 10;
+
 /// Where each part begins, and where the last one ends.
 inline std::vector<std::size_t> offsets_of(std::span<const std::size_t> sizes) {
   std::vector<std::size_t> offsets(sizes.size() + 1);

@@ -56,6 +56,8 @@ class Hub {
                         .message = std::move(found->second.front()),
                         .why = {}};
         found->second.pop_front();
+        // Lanes of groups that are no more would pile up.
+        if (found->second.empty() && lane != 0) inbox.messages.erase(found);
         return arrival;
       }
     }
@@ -163,7 +165,7 @@ class ThreadChannel final : public Channel {
     hub_.send(rank_, to, lane, std::move(message));
   }
   Arrival poll(int from, int lane) override { return hub_.poll(rank_, from, lane); }
-  bool flushed() override { return true; }
+  bool flushed(int) override { return true; }
   void pause(Seconds, Seconds left) override { hub_.pause(rank_, left); }
   void break_off(const std::string& reason) override { hub_.break_off(reason); }
   std::optional<std::string> broken() override { return hub_.broken(); }

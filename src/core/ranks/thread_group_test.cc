@@ -34,6 +34,7 @@ TEST_P(ThreadGroupOfSize, conforms) {
     EXPECT_EQ(group.size(), GetParam());
     EXPECT_EQ(group.transport(), "threads");
     conforms(group);
+    conforms_over_links(group);
     return {};
   });
   EXPECT_EQ(error_of(done), "");
@@ -233,6 +234,77 @@ TEST(ThreadGroup, gives_up_waiting_for_a_flag_that_nobody_raises) {
                                 {.timeout_s = 0.1});
   EXPECT_EQ(error_of(done),
             "rank 0: flag 0 of rank 0 was raised 0 times instead of 1 within 0.1 s");
+}
+
+TEST(ThreadGroup, names_the_rank_that_a_started_collective_misses) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    auto starter = make_starter(group, {.timeout_s = 0.1});
+    if (!starter) return starter.error();
+    std::vector<float> numbers(3);
+    if (group.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      return {};
+    }
+    auto sum = (*starter)->all_sum(numbers);
+    if (!sum) return sum.error();
+    return (*sum)->wait();
+  });
+  EXPECT_EQ(error_of(done),
+            "rank 0: rank 1 did not come to an all-sum of 12 bytes of 2 ranks within 0.1 s");
+}
+
+TEST(ThreadGroup, tells_started_collectives_that_do_not_match) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    auto starter = make_starter(group);
+    if (!starter) return starter.error();
+    std::vector<float> numbers(group.rank() == 0 ? 3 : 4);
+    auto sum = (*starter)->all_sum(numbers);
+    if (!sum) return sum.error();
+    return (*sum)->wait();
+  });
+  EXPECT_THAT(error_of(done), HasSubstr(" started an all-sum of "));
+  EXPECT_THAT(error_of(done), HasSubstr("all-sum of 12 bytes"));
+  EXPECT_THAT(error_of(done), HasSubstr("all-sum of 16 bytes"));
+}
+
+TEST(ThreadGroup, names_the_rank_that_ended_before_what_was_started) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    auto starter = make_starter(group);
+    if (!starter) return starter.error();
+    std::vector<float> numbers(3);
+    if (group.rank() == 1) return {};
+    auto sum = (*starter)->all_sum(numbers);
+    if (!sum) return sum.error();
+    return (*sum)->wait();
+  });
+  EXPECT_EQ(error_of(done), "rank 0: rank 1 ended before an all-sum of 12 bytes of 2 ranks");
+}
+
+TEST(ThreadGroup, has_no_symmetric_window_where_there_is_no_memory_for_it) {
+  const auto done = run_threads(2, [&](Group& group) -> Expected<void> {
+    const auto window = open_symmetric_window(group, std::size_t{1} << 60, 1);
+    EXPECT_FALSE(window);
+    EXPECT_THAT(window ? "" : window.error().message,
+                HasSubstr("the ranks share no memory of 2305"));
+    return group.barrier();
+  });
+  EXPECT_EQ(error_of(done), "");
+}
+
+TEST(ThreadGroup, gives_up_waiting_at_a_symmetric_window) {
+  const auto wait_for = [](bool stays) {
+    return run_threads(2, [&](Group& group) -> Expected<void> {
+      auto window = open_symmetric_window(group, 8, 1, {.timeout_s = stays ? 0.1 : 30});
+      if (!window) return window.error();
+      if (group.rank() == 0) return (*window)->wait(0, 1);
+      if (stays) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      return {};
+    });
+  };
+  EXPECT_EQ(error_of(wait_for(true)),
+            "rank 0: flag 0 of rank 0 was raised 0 times instead of 1 within 0.1 s");
+  EXPECT_EQ(error_of(wait_for(false)),
+            "rank 0: rank 0 waits for puts, and all others have ended: 1");
 }
 
 TEST(ThreadGroup, carries_on_while_no_rank_is_missing) {
