@@ -56,7 +56,7 @@ std::map<std::string, Folders> allowed_rooms() {
       {"engine/speculation", {"engine", "engine/kv", "engine/steps"}},
       {"engine/ranks", {"engine", "engine/cpu", "engine/kv", "engine/steps"}},
       {"engine/serving", {"engine/kv", "engine/sampling", "engine/speculation", "engine/steps"}},
-      {"engine/measure", {"engine/serving", "engine/steps"}},
+      {"engine/measure", {"engine/serving", "engine/speculation", "engine/steps"}},
       {"lab/author", {}},
       {"lab/ceilings", {"lab/author"}},
       {"lab/profile", {"lab/author"}},
