@@ -53,7 +53,7 @@ std::map<std::string, Folders> allowed_rooms() {
       {"engine/steps", {"engine", "engine/kv", "engine/sampling"}},
       {"engine/cpu", {"engine", "engine/kv", "engine/steps"}},
       {"engine/cuda", {"engine", "engine/kv", "engine/steps"}},
-      {"engine/speculation", {"engine", "engine/kv", "engine/steps"}},
+      {"engine/speculation", {"engine", "engine/kv", "engine/sampling", "engine/steps"}},
       {"engine/ranks", {"engine", "engine/cpu", "engine/kv", "engine/steps"}},
       {"engine/serving", {"engine/kv", "engine/sampling", "engine/speculation", "engine/steps"}},
       {"engine/measure", {"engine/serving", "engine/speculation", "engine/steps"}},

@@ -1,22 +1,62 @@
 #include "cli/speculation_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "engine/speculation/eagle.h"
 #include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
+#include "engine/speculation/self_drafter.h"
 #include "model/eagle_head.h"
 
 namespace gauntlet::cli {
 
+namespace {
+
+const std::vector<std::string> kWords = {"off", "ngram", "draft", "eagle3", "experts"};
+
+/// "ngram,experts"; "off" stands alone.
+std::vector<Speculate> drafters_of(const std::string& option, const std::string& text) {
+  std::vector<Speculate> drafters;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::string word = text.substr(from, text.find(',', from) - from);
+    from += word.size() + 1;
+    const auto found = std::ranges::find(kWords, word);
+    if (found == kWords.end()) refuse_choice(option, word, kWords);
+    if (found == kWords.begin() && word != text) {
+      throw CLI::ValidationError(option, "off stands alone");
+    }
+    if (found == kWords.begin()) return {};
+    const auto drafter = static_cast<Speculate>(found - kWords.begin() - 1);
+    if (std::ranges::find(drafters, drafter) != drafters.end()) {
+      throw CLI::ValidationError(option, fmt::format("{} is there twice", word));
+    }
+    drafters.push_back(drafter);
+  }
+  return drafters;
+}
+
+}  // namespace
+
+bool SpeculationArguments::has(Speculate drafter) const {
+  return std::ranges::find(speculate, drafter) != speculate.end();
+}
+
 void add_speculation_options(CLI::App& command, SpeculationArguments& arguments) {
-  add_choice<Speculate>(command, "--speculate", arguments.speculate,
-                        {{"off", Speculate::off},
-                         {"ngram", Speculate::ngram},
-                         {"draft", Speculate::draft},
-                         {"eagle3", Speculate::eagle3}},
-                        "CPU: who guesses the next tokens, which change nothing but the time: "
-                        "earlier text, a smaller model, or a head (default: off)");
+  const std::string option = "--speculate";
+  command
+      .add_option_function<std::string>(
+          option,
+          [option, &arguments](const std::string& text) {
+            arguments.speculate = drafters_of(option, text);
+          },
+          "CPU: who guesses the next tokens, which change nothing but the time: earlier text, a "
+          "smaller model, a head, or the model itself with fewer experts; of several, with commas "
+          "between them, whichever pays (default: off)")
+      ->option_text(fmt::format("{}", fmt::join(kWords, "|")))
+      ->default_str("off");
   command
       .add_option("--draft-model", arguments.draft_model,
                   "of --speculate draft or eagle3: folder or name")
@@ -24,6 +64,11 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
   command.add_option("--draft-tokens", arguments.draft_tokens, "guessed in one step at most")
       ->check(CLI::Range(1, 31))
       ->capture_default_str()
+      ->option_text("N");
+  command
+      .add_option("--draft-experts", arguments.draft_experts,
+                  "of --speculate experts: for each token of a guess (default: 1)")
+      ->check(CLI::Range(1, 2))
       ->option_text("N");
   using engine::DraftLengths;
   add_choice<DraftLengths>(
@@ -33,13 +78,18 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
 }
 
 Expected<void> check_speculation(const SpeculationArguments& arguments) {
-  const bool needs_model =
-      arguments.speculate == Speculate::draft || arguments.speculate == Speculate::eagle3;
+  if (arguments.has(Speculate::draft) && arguments.has(Speculate::eagle3)) {
+    return wrong_use("--speculate takes one of draft and eagle3: there is one --draft-model");
+  }
+  const bool needs_model = arguments.has(Speculate::draft) || arguments.has(Speculate::eagle3);
   if (needs_model && arguments.draft_model.empty()) {
     return wrong_use("--speculate draft and eagle3 need a --draft-model");
   }
   if (!needs_model && !arguments.draft_model.empty()) {
     return wrong_use("--draft-model is for --speculate draft or eagle3");
+  }
+  if (arguments.draft_experts && !arguments.has(Speculate::experts)) {
+    return wrong_use("--draft-experts is for --speculate experts");
   }
   return {};
 }
@@ -97,18 +147,32 @@ Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const Ope
       *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));
 }
 
-Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
+/// With as many experts as the model has, a guess would cost what it guesses.
+Expected<DrafterPtr> fewer_experts(const SpeculationArguments& arguments,
+                                   engine::Executor& executor) {
+  const std::int64_t all = executor.config().experts_per_token;
+  const int experts = arguments.draft_experts.value_or(1);
+  if (experts >= all) {
+    return wrong_use(
+        fmt::format("--speculate experts takes fewer than the {} experts that {} has "
+                    "for each token",
+                    all, executor.config().name));
+  }
+  return DrafterPtr(std::make_shared<engine::SelfDrafter>(executor, experts));
+}
+
+Expected<DrafterPtr> make_drafter(Speculate drafter, const SpeculationArguments& arguments,
                                   const EngineArguments& engine, const Capacity& capacity,
                                   const SpeculationTarget& target) {
-  switch (arguments.speculate) {
-    case Speculate::off:
-      break;
+  switch (drafter) {
     case Speculate::ngram:
       return DrafterPtr(std::make_shared<engine::NgramDrafter>());
     case Speculate::draft:
       return draft_model(arguments, engine, capacity, target);
     case Speculate::eagle3:
       return eagle_head(arguments, target.model, target.executor);
+    case Speculate::experts:
+      return fewer_experts(arguments, target.executor);
   }
   return DrafterPtr();
 }
@@ -117,7 +181,7 @@ Expected<DrafterPtr> make_drafter(const SpeculationArguments& arguments,
 
 Expected<std::vector<int>> export_layers_for(const SpeculationArguments& arguments,
                                              const OpenModel& model) {
-  if (arguments.speculate != Speculate::eagle3) return std::vector<int>();
+  if (!arguments.has(Speculate::eagle3)) return std::vector<int>();
   const auto head = load_head(arguments, model);
   if (!head) return head.error();
   return head->config.export_layers();
@@ -128,13 +192,19 @@ Expected<engine::Speculation> make_speculation(const SpeculationArguments& argum
                                                const Capacity& capacity,
                                                const SpeculationTarget& target) {
   engine::Speculation made{.max_drafts = arguments.draft_tokens, .lengths = arguments.lengths};
-  if (arguments.speculate == Speculate::off) return made;
+  if (arguments.speculate.empty()) return made;
   if (target.executor.plan().cuda) {
     return wrong_use("--speculate runs on CPUs so far: take --backend cpu, or leave it off");
   }
-  auto drafter = make_drafter(arguments, engine, capacity, target);
-  if (!drafter) return drafter.error();
-  made.drafter = std::move(*drafter);
+  for (const Speculate wanted : arguments.speculate) {
+    auto drafter = make_drafter(wanted, arguments, engine, capacity, target);
+    if (!drafter) return drafter.error();
+    if (made.drafter) {
+      made.others.push_back(std::move(*drafter));
+    } else {
+      made.drafter = std::move(*drafter);
+    }
+  }
   fmt::print(stderr, "speculation: {}\n", made.describe());
   return made;
 }

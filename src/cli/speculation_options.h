@@ -1,22 +1,27 @@
 // --speculate and what goes with it: who guesses, as asked for on a command line.
 #pragma once
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/engine_options.h"
 #include "engine/speculation/speculation.h"
 
 namespace gauntlet::cli {
 
-enum class Speculate { off, ngram, draft, eagle3 };
+enum class Speculate { ngram, draft, eagle3, experts };
 
 struct SpeculationArguments {
-  Speculate speculate = Speculate::off;
+  std::vector<Speculate> speculate;  // none: off
   std::string draft_model;
   std::int64_t draft_tokens = 7;
+  std::optional<int> draft_experts;  // none: one
   engine::DraftLengths lengths = engine::DraftLengths::measured;
+
+  bool has(Speculate drafter) const;
 };
 
-/// --speculate, --draft-model, --draft-tokens, --draft-lengths.
+/// --speculate, --draft-model, --draft-tokens, --draft-experts, --draft-lengths.
 void add_speculation_options(CLI::App& command, SpeculationArguments& arguments);
 /// What can be refused before a model is loaded.
 Expected<void> check_speculation(const SpeculationArguments& arguments);

@@ -128,8 +128,7 @@ void Layers::add_up(SumOf of, int worker) {
 void Layers::show_routing(std::int64_t layer, int worker) {
   if (machine_.probe == nullptr) return;
   if (worker == 0) {
-    const auto picks =
-        static_cast<std::size_t>(step_.num_tokens() * machine_.model.config.experts_per_token);
+    const auto picks = static_cast<std::size_t>(step_.num_tokens() * experts_per_token());
     machine_.probe->routed(layer, {buffers_.chosen.data(), picks},
                            {buffers_.chosen_weights.data(), picks});
   }
@@ -244,8 +243,8 @@ void Layers::route(std::int64_t first, std::int64_t count, const PackedLayer& la
                             .out = logits + first * stride,
                             .out_stride = stride});
   for (std::int64_t t = first; t < first + count; ++t) {
-    choose_experts(logits + t * stride, config.num_experts, config.experts_per_token,
-                   chosen + t * config.experts_per_token, weights + t * config.experts_per_token);
+    choose_experts(logits + t * stride, config.num_experts, experts_per_token(),
+                   chosen + t * experts_per_token(), weights + t * experts_per_token());
   }
 }
 

@@ -87,6 +87,10 @@ class Layers {
              float* logits, std::int32_t* chosen, float* weights) const;
   void count_experts(std::int64_t layer, const Routing& routing, int worker);
 
+  std::int64_t experts_per_token() const {
+    return step_.experts_per_token > 0 ? step_.experts_per_token
+                                       : machine_.model.config.experts_per_token;
+  }
   /// What is watched happens once.
   bool repeats() const {
     return step_.num_tokens() <= kRepeatedTokens && machine_.probe == nullptr;

@@ -50,8 +50,7 @@ void Layers::fused_layer(std::int64_t index, int worker) {
         repeats() ? own.router.data() : buffers_.router.data(), chosen, weights);
   if (!repeats()) barrier_.wait();
   show_routing(index, worker);
-  group_by_expert(chosen, weights, tokens, config.experts_per_token, config.num_experts,
-                  own.routing);
+  group_by_expert(chosen, weights, tokens, experts_per_token(), config.num_experts, own.routing);
   count_experts(index, own.routing, worker);
   fused_experts(layer, own.routing, normed, worker);
 }

@@ -92,7 +92,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
   barrier_.wait();
   show_routing(index, worker);
   group_by_expert(buffers_.chosen.data(), buffers_.chosen_weights.data(), tokens,
-                  config.experts_per_token, config.num_experts, own.routing);
+                  experts_per_token(), config.num_experts, own.routing);
   count_experts(index, own.routing, worker);
   const Routing& routing = own.routing;
   const auto each_expert = [&](auto&& body) {
@@ -103,7 +103,7 @@ void Layers::layer_op_by_op(std::int64_t index, int worker) {
     }
     barrier_.wait();
   };
-  const Share slots = share_of(tokens * config.experts_per_token, 1, worker, machine_.workers);
+  const Share slots = share_of(tokens * experts_per_token(), 1, worker, machine_.workers);
 
   gate_up_rows(layer, routing, normed, worker);
   barrier_.wait();

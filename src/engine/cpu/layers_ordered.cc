@@ -60,7 +60,7 @@ void Layers::ordered_layer(std::int64_t index, int worker) {
   show_routing(index, worker);
   Routing& routing = own.routing;
   group_by_expert(buffers_.chosen.data(), buffers_.chosen_weights.data(), tokens,
-                  config.experts_per_token, config.num_experts, routing);
+                  experts_per_token(), config.num_experts, routing);
   count_experts(index, routing, worker);
   gate_up_rows(layer, routing, normed, worker);
   barrier_.wait();

@@ -50,7 +50,8 @@ class CpuRunner final : public Runner {
             .items = max_tokens_,
             .vocab = model_.config.vocab,
             .page_tokens = kernels::cpu::kPageTokens,
-            .export_layers = std::ssize(machine_.export_layers)};
+            .export_layers = std::ssize(machine_.export_layers),
+            .experts_per_token = model_.config.experts_per_token};
   }
   int most_in_flight() const override { return 1; }
   StepTraffic last_traffic() const override { return traffic_; }

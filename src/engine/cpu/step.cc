@@ -10,7 +10,7 @@ std::int64_t padded_experts(const model::ModelConfig& config) {
 
 }  // namespace
 
-Step::Step(const StepData& data) {
+Step::Step(const StepData& data) : experts_per_token(data.experts_per_token) {
   for (std::size_t i = 0; i < data.items.size(); ++i) {
     const StepData::Item& item = data.items[i];
     items.push_back({.first_token = item.first_token,

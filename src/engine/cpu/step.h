@@ -34,6 +34,7 @@ struct Step {
   std::vector<std::int32_t> item_of;  // per token
   std::vector<StepItem> items;
   std::vector<std::int32_t> exported;  // tokens whose residuals are wanted
+  std::int64_t experts_per_token = 0;  // 0: the model's number
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(ids.size()); }
 };

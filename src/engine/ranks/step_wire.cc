@@ -78,6 +78,7 @@ void each_field(Step& step, Each&& each) {
   each(step.rows);
   each(step.masks);
   each(step.copies);
+  each(step.experts_per_token);
 }
 
 template <class Result, class Each>

@@ -26,6 +26,7 @@ StepData some_step(std::uint64_t seed) {
   step.masks.resize(random.next_below(3));
   for (auto& mask : step.masks) mask.assign(random.next_below(5), 0xF0F0F0F0u);
   step.copies.assign(random.next_below(3), {KvGroup::sliding, number(), number()});
+  step.experts_per_token = number();
   return step;
 }
 
@@ -38,6 +39,7 @@ TEST(StepWire, brings_back_what_it_was_given) {
     EXPECT_EQ(back->tokens.size(), step.tokens.size());
     EXPECT_EQ(back->masks, step.masks);
     EXPECT_EQ(back->tables[1], step.tables[1]);
+    EXPECT_EQ(back->experts_per_token, step.experts_per_token);
     EXPECT_EQ(to_bytes(*back), bytes);
   }
 }

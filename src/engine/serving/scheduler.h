@@ -82,6 +82,7 @@ struct Work {
   bool is_kept_slot = false;              // its request is done, and nobody reads what comes out
   std::int64_t room_for_drafts = 0;       // positions reserved behind them for guesses
   std::vector<std::int32_t> drafts = {};  // at most so many, which the caller puts there
+  std::size_t drafter = 0;                // who guessed them; the caller's number
   /// Its one token is what this item of the plan before samples; none: all are known.
   std::optional<std::size_t> late_item = {};
 };

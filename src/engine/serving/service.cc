@@ -22,6 +22,16 @@ SchedulerConfig within(SchedulerConfig config, const Executor& executor) {
   return config;
 }
 
+/// What each drafter has to be shown. An executor exports the residuals that one of them asks for.
+std::vector<Feeding> feeding_of(const std::vector<std::shared_ptr<Drafter>>& drafters) {
+  std::vector<Feeding> feeding;
+  for (const auto& drafter : drafters) {
+    feeding.push_back(drafter->residuals_after().empty() ? Feeding::none : Feeding::residuals);
+  }
+  check(std::ranges::count(feeding, Feeding::residuals) <= 1, "one draft head is fed at most");
+  return feeding;
+}
+
 void tell(const RequestEvents& events, const FinishEvent& event) {
   try {
     if (events.on_finish) events.on_finish(event);
@@ -38,8 +48,8 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       scheduler_config_(within(config.scheduler, executor)),
       shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_),
-      drafter_(config.speculation.drafter),
-      budget_(config.speculation.lengths, config.speculation.max_drafts) {}
+      drafters_(config.speculation.all()),
+      budget_(config.speculation.lengths, config.speculation.max_drafts, feeding_of(drafters_)) {}
 
 Service::~Service() {
   // The executor outlives this, and must have nothing under way.
@@ -186,9 +196,10 @@ bool Service::may_run_ahead() const {
 }
 
 bool Service::start_step() {
-  if (drafter_) begin_drafts();
-  StepPlan plan = scheduler_.plan(
-      now_s_(), drafter_ ? [this](RequestId id) { return wished_drafts(id); } : DraftWishes());
+  if (has_drafters()) begin_drafts();
+  StepPlan plan =
+      scheduler_.plan(now_s_(), has_drafters() ? [this](RequestId id) { return wished_drafts(id); }
+                                               : DraftWishes());
   wants_rest_ = plan.wants_rest;
   for (const RequestId id : plan.expired) {
     end(id, FinishReason::expired,
@@ -201,10 +212,11 @@ bool Service::start_step() {
     if (!choice.started_s) choice.started_s = now_s_();
   }
   Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan)});
-  if (drafter_) draft(flight);
+  if (has_drafters()) draft(flight);
   if (flight.plan.work.empty()) return false;
   try {
-    flight.ticket = executor_.submit(items_for(flight.plan.work));
+    flight.ticket = executor_.submit(
+        items_for(flight.plan.work, flight.fed.empty() ? Exports::none : Exports::residuals));
   } catch (const std::exception& fault) {
     flight.fault = fault.what();  // whose it is, finish_step() finds out
     return false;
@@ -218,7 +230,7 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
     try {
       std::vector<ItemResult> results = executor_.collect(flight.ticket);
       for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
-      if (drafter_) tell_drafter(flight, outcomes);
+      if (!flight.fed.empty()) tell_drafters(flight, outcomes);
       return outcomes;
     } catch (const std::exception& fault) {
       flight.fault = fault.what();
@@ -250,7 +262,7 @@ bool Service::step() {
   Flight flight = std::move(flights_.front());
   flights_.pop_front();
   std::vector<Outcome> outcomes = finish_step(flight);
-  if (drafter_ && was_idle && flights_.empty()) time_step(flight, outcomes, started_s);
+  if (has_drafters() && was_idle && flights_.empty()) time_step(flight, outcomes, started_s);
   scheduler_.complete(flight.plan);
   // Steps that were abandoned, or could not be submitted behind another, are planned anew.
   while (!flights_.empty() && flights_.front().ticket == 0) {
@@ -396,7 +408,9 @@ void Service::end(RequestId id, FinishReason reason, std::string error) {
   const Choice choice = std::move(choices_.at(id));
   choices_.erase(id);
   budget_.end(id);
-  if (drafter_) drafter_->end(id);
+  for (const auto& drafter : drafters_) {
+    if (drafter) drafter->end(id);
+  }
   FinishEvent event = last_event(choice, reason, std::move(error));
   if (reason != FinishReason::expired) {
     event.reused_tokens = scheduler_.reused(id);

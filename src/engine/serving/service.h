@@ -110,9 +110,11 @@ class Service {
   };
   struct Flight {
     StepPlan plan;
-    Ticket ticket = 0;   // 0: not under way
-    std::string fault;   // why it is not, or what became of it
-    double draft_s = 0;  // that guessing took
+    Ticket ticket = 0;                     // 0: not under way
+    std::string fault;                     // why it is not, or what became of it
+    std::vector<TimedDrafts> drafts = {};  // by drafter
+    std::vector<std::size_t> fed = {};     // drafters that are shown what it computes
+    double feed_s = 0;                     // that this took
   };
 
   std::vector<std::uint32_t> checked(std::vector<std::uint32_t> mask) const;
@@ -120,11 +122,20 @@ class Service {
   /// Guesses that a request would like to have in the next step.
   std::int64_t wished_drafts(RequestId id) const;
   bool drafts_now() const;
+  /// Somebody guesses, or would where it paid.
+  bool has_drafters() const;
   void begin_drafts();
+  /// Has each work's guesses made by whoever is picked for it, and by the next where those have
+  /// none.
   void draft(Flight& flight);
-  void tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes);
-  /// Tells the budget what a step took, if every request in it decoded.
+  /// The guesses of one drafter for all of these; it is dropped when it throws.
+  void draft(std::size_t drafter, const std::vector<DraftWish>& wishes,
+             const std::vector<Work*>& works, TimedDrafts& timed);
+  void drop(std::size_t drafter, const std::string& fault);
+  void tell_drafters(Flight& flight, std::vector<Outcome>& outcomes);
+  /// Tells the budget what a step took.
   void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
+  SamplingParams sampling_after(const Work& work) const;
   /// Guesses behind the item's token, as far as masks allow them.
   void add_drafts(const Work& work, BatchItem& item);
   static bool runs_ahead(const Choice& choice);
@@ -137,8 +148,9 @@ class Service {
   bool may_run_ahead() const;
   void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
   static void tell_prefill(const Choice& choice, std::int64_t done);
-  BatchItem item_for(const Work& work);
-  std::vector<BatchItem> items_for(const std::vector<Work>& work);
+  enum class Exports { none, residuals };
+  BatchItem item_for(const Work& work, Exports exports);
+  std::vector<BatchItem> items_for(const std::vector<Work>& work, Exports exports);
   std::vector<Outcome> run_apart(const std::vector<Work>& work);
   std::vector<Outcome> run_halves(const std::vector<Work>& work, const std::string& fault);
   void check_executor();
@@ -165,7 +177,7 @@ class Service {
   const SchedulerConfig scheduler_config_;
   std::atomic<double> shares_;
   Scheduler scheduler_;
-  std::shared_ptr<Drafter> drafter_;
+  std::vector<std::shared_ptr<Drafter>> drafters_;  // null: it threw
   DraftBudget budget_;
   // Of the engine thread:
   std::map<RequestId, Choice> choices_;

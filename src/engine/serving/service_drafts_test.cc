@@ -6,79 +6,13 @@
 #include <memory>
 
 #include "core/random.h"
+#include "engine/serving/drafter_scenario.h"
 #include "engine/serving/recorded_events.h"
 #include "engine/serving/service.h"
-#include "engine/speculation/ngram.h"
-#include "engine/steps/fake_runner.h"
 #include "engine/steps/pooled_executor.h"
 
 namespace gauntlet::engine::inline serving {
 namespace {
-
-constexpr std::int32_t kDraftEos = 7;
-constexpr std::int64_t kDraftVocab = 64;
-
-/// Tokens that depend on the last three, so that texts repeat themselves, with an end now and then.
-std::int32_t guessable_token(const FakeRunner::History& history) {
-  std::uint64_t hash = 5;
-  const std::size_t seen = std::min<std::size_t>(history.size(), 3);
-  for (std::size_t i = history.size() - seen; i < history.size(); ++i) {
-    hash = mix64(hash ^ static_cast<std::uint64_t>(history[i]));
-  }
-  return static_cast<std::int32_t>(hash % kDraftVocab);
-}
-
-enum class Guesses { right, all_right, wrong, mixed, hostile, ngram };
-
-/// Guesses right or wrong as its seed has it, more than asked for, and ids that there are not.
-class RandomDrafter final : public Drafter {
- public:
-  RandomDrafter(Guesses kind, std::uint64_t seed) : kind_(kind), random_(seed) {}
-  std::string_view name() const override { return "random"; }
-
-  std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
-    std::vector<Draft> drafts;
-    for (const DraftWish& wish : wishes) {
-      EXPECT_GT(wish.most, 0);
-      Draft draft;
-      FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
-      const std::uint64_t count = count_for(static_cast<std::uint64_t>(wish.most));
-      for (std::uint64_t i = 0; i < count; ++i) {
-        draft.push_back(guess(guessable_token(text)));
-        text.push_back(draft.back());
-      }
-      drafts.push_back(std::move(draft));
-    }
-    return drafts;
-  }
-  void end(std::int64_t) override { ++ended; }
-  int ended = 0;
-
- private:
-  std::uint64_t count_for(std::uint64_t most) {
-    if (kind_ == Guesses::all_right) return most;
-    return random_.next_below(kind_ == Guesses::hostile ? 20 : most + 1);
-  }
-
-  std::int32_t guess(std::int32_t right) {
-    switch (kind_) {
-      case Guesses::right:
-      case Guesses::all_right:
-        return right;
-      case Guesses::wrong:
-        return (right + 1) % static_cast<std::int32_t>(kDraftVocab);
-      case Guesses::hostile:
-        return static_cast<std::int32_t>(random_.next_below(3 * kDraftVocab)) - 64;
-      default:
-        return random_.next_below(4) == 0
-                   ? static_cast<std::int32_t>(random_.next_below(kDraftVocab))
-                   : right;
-    }
-  }
-
-  const Guesses kind_;
-  Random random_;
-};
 
 struct DraftScript {
   std::vector<ServiceRequest> requests;
@@ -121,28 +55,40 @@ DraftScript draft_script(std::uint64_t seed) {
 
 struct DraftBench {
   DraftBench(int in_flight, std::int64_t pages, const SchedulerConfig& scheduler,
-             std::shared_ptr<Drafter> drafter, std::int64_t most,
-             DraftLengths lengths = DraftLengths::fixed) {
+             const MakesDrafter& makes, std::int64_t most,
+             DraftLengths lengths = DraftLengths::fixed, std::function<double()> clock = {}) {
     model::ModelConfig config;
     config.name = "fake";
     config.vocab = kDraftVocab;
     config.max_positions = 120;
+    config.hidden = 1;
     config.sliding_window = 8;
     config.eos_ids = {kDraftEos};
-    auto made = std::make_unique<FakeRunner>(
-        config, StepLimits{.tokens = 24, .items = 24, .page_tokens = 4}, in_flight);
+    auto made = std::make_unique<FakeRunner>(config,
+                                             StepLimits{.tokens = 24,
+                                                        .items = 24,
+                                                        .page_tokens = 4,
+                                                        .export_layers = 2,
+                                                        .experts_per_token = 4},
+                                             in_flight);
     made->next = guessable_token;
+    made->next_approximately = approximate_token;
     runner = made.get();
     executor = std::make_unique<PooledExecutor>(
         KvPoolConfig{.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages},
         std::move(made));
     SchedulerConfig limits = scheduler;
     limits.max_step_tokens = 24;
-    service = std::make_unique<Service>(
-        *executor,
-        ServiceConfig{.scheduler = limits,
-                      .speculation = {
-                          .drafter = std::move(drafter), .max_drafts = most, .lengths = lengths}});
+    Speculation guesses{.max_drafts = most, .lengths = lengths};
+    if (makes) guesses.others = makes(*executor);
+    if (makes) {
+      guesses.drafter = guesses.others.front();
+      guesses.others.erase(guesses.others.begin());
+    }
+    service =
+        std::make_unique<Service>(*executor, ServiceConfig{.scheduler = limits,
+                                                           .now_s = std::move(clock),
+                                                           .speculation = std::move(guesses)});
   }
   FakeRunner* runner = nullptr;
   std::unique_ptr<PooledExecutor> executor;
@@ -160,7 +106,8 @@ DraftRun run(const DraftScript& script, DraftBench& bench) {
   DraftRun result{.events = std::vector<RecordedEvents>(script.requests.size())};
   std::map<std::size_t, RequestId> ids;
   std::uint64_t finished = 0;
-  bench.runner->before_finish = [&](const StepData&) {
+  bench.runner->before_finish = [&](const StepData& step) {
+    if (step.experts_per_token > 0) return;
     if (++finished == script.failing_step) throw std::runtime_error("a step broke once");
   };
   for (int step = 0; step < 4000; ++step) {
@@ -186,6 +133,7 @@ DraftRun run(const DraftScript& script, DraftBench& bench) {
     if (!did_something && step > 45) break;
   }
   EXPECT_EQ(bench.executor->kv().num_sequences(), 0) << "a sequence is left behind";
+  EXPECT_EQ(bench.runner->approximations_seen, 0) << "what fewer experts computed was seen";
   for (std::size_t i = 0; i < script.requests.size(); ++i) {
     for (int choice = 0; choice < script.requests[i].num_choices; ++choice) {
       result.tokens[{i, choice}] = result.events[i].tokens[choice];
@@ -233,13 +181,7 @@ TEST_P(Speculation, changes_nobodys_tokens) {
     SCOPED_TRACE(seed);
     const DraftScript script = draft_script(seed);
     DraftBench without(here.in_flight, here.pages, here.scheduler, nullptr, 0);
-    std::shared_ptr<Drafter> drafter;
-    if (here.guesses == Guesses::ngram) {
-      drafter = std::make_shared<NgramDrafter>();
-    } else {
-      drafter = std::make_shared<RandomDrafter>(here.guesses, seed);
-    }
-    DraftBench with(here.in_flight, here.pages, here.scheduler, drafter,
+    DraftBench with(here.in_flight, here.pages, here.scheduler, drafters_for(here.guesses, seed),
                     static_cast<std::int64_t>(1 + seed % 7), here.lengths);
     DraftRun plain = run(script, without);
     DraftRun guessed = run(script, with);
@@ -259,7 +201,8 @@ TEST_P(Speculation, changes_nobodys_tokens) {
   }
   if (here.guesses == Guesses::wrong) {
     EXPECT_LT(accepted, drafted / 8) << "only masks can make a wrong guess right";
-  } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed) {
+  } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed ||
+             here.guesses == Guesses::experts) {
     EXPECT_GT(accepted, drafted / 2);
   }
   if (here.pages < 100 && here.pages != 60) {
@@ -275,7 +218,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         DraftCase{"right", Guesses::right}, DraftCase{"wrong", Guesses::wrong},
         DraftCase{"mixed", Guesses::mixed}, DraftCase{"hostile", Guesses::hostile},
-        DraftCase{"ngram", Guesses::ngram}, DraftCase{"few_pages", Guesses::mixed, 40},
+        DraftCase{"ngram", Guesses::ngram}, DraftCase{"experts", Guesses::experts},
+        DraftCase{"experts_few_pages", Guesses::experts, 40},
+        DraftCase{"experts_two_in_flight", Guesses::experts, 400, 2, {}, DraftLengths::measured},
+        DraftCase{"fed", Guesses::fed},
+        DraftCase{"fed_measured", Guesses::fed, 400, 1, {}, DraftLengths::measured},
+        DraftCase{"several", Guesses::several},
+        DraftCase{"several_few_pages", Guesses::several, 40},
+        DraftCase{"several_measured", Guesses::several, 400, 2, {}, DraftLengths::measured},
+        DraftCase{"few_pages", Guesses::mixed, 40},
         DraftCase{"few_places", Guesses::mixed, 400, 1, {.max_running = 3}},
         DraftCase{"uncached", Guesses::mixed, 60, 1, {.prefix_caching = PrefixCaching::off}},
         DraftCase{"two_in_flight", Guesses::mixed, 400, 2},
@@ -290,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 TEST(Speculation, hashes_and_commits_only_what_was_accepted_and_said) {
-  DraftBench bench(1, 400, {}, std::make_shared<RandomDrafter>(Guesses::all_right, 1), 7);
+  DraftBench bench(1, 400, {}, drafters_for(Guesses::all_right, 1), 7);
   RecordedEvents events;
   RequestEvents listens = events.events_to();
   listens.on_token = [record = listens.on_token, &events](const TokenEvent& event) {
@@ -324,7 +275,7 @@ TEST(Speculation, goes_on_without_a_drafter_that_throws) {
       throw std::runtime_error("no guess to be had");
     }
   };
-  DraftBench bench(1, 400, {}, std::make_shared<Broken>(), 3);
+  DraftBench bench(1, 400, {}, one_drafter(std::make_shared<Broken>()), 3);
   RecordedEvents events;
   ASSERT_TRUE(bench.service->submit(
       {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
@@ -335,8 +286,80 @@ TEST(Speculation, goes_on_without_a_drafter_that_throws) {
   EXPECT_EQ(bench.service->stats().draft_fault, "no guess to be had");
 }
 
+TEST(Speculation, goes_on_when_a_step_of_fewer_experts_breaks) {
+  DraftBench bench(1, 400, {}, drafters_for(Guesses::experts, 0), 3);
+  bench.runner->before_finish = [&](const StepData& step) {
+    if (step.experts_per_token > 0) throw std::runtime_error("too few experts");
+  };
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+    EXPECT_EQ(bench.service->check_integrity(), "");
+  }
+  FakeRunner::History history = {1, 2};
+  for (int i = 0; i < 9; ++i) history.push_back(guessable_token(history));
+  EXPECT_EQ(events.tokens[0], FakeRunner::History(history.begin() + 2, history.end()));
+  EXPECT_EQ(bench.service->stats().draft_fault, "too few experts");
+  EXPECT_EQ(bench.runner->approximations_seen, 0);
+}
+
+TEST(Speculation, asks_the_next_drafter_where_the_first_has_no_guess_or_is_gone) {
+  struct Silent final : Drafter {
+    std::string_view name() const override { return "silent"; }
+    std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+      if (++asked == 3) throw std::runtime_error("asked too often");
+      return std::vector<Draft>(wishes.size());
+    }
+    int asked = 0;
+  };
+  const auto silent = std::make_shared<Silent>();
+  const auto right = std::make_shared<RandomDrafter>(Guesses::all_right, 1);
+  const MakesDrafter both = [&](Executor&) {
+    return std::vector<std::shared_ptr<Drafter>>{silent, right};
+  };
+  DraftBench bench(1, 400, {}, both, 3);
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 21, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+  }
+  EXPECT_EQ(events.tokens[0].size(), 21u);
+  EXPECT_EQ(silent->asked, 3);
+  EXPECT_EQ(bench.service->stats().draft_fault, "asked too often");
+  EXPECT_EQ(events.ends[0].speculation.steps, 5) << "four tokens a step, with either";
+  EXPECT_EQ(events.ends[0].speculation.accepted, 15);
+}
+
+TEST(Speculation, exports_nothing_while_guessing_does_not_pay) {
+  // Rows cost as much together as apart, and a guess as much as a row: the budget gives up.
+  double now_s = 0;
+  const auto fed = std::make_shared<FedDrafter>(1);
+  DraftBench bench(1, 400, {}, one_drafter(fed), 7, DraftLengths::measured, [&] { return now_s; });
+  std::int64_t exporting = 0, steps = 0;
+  bench.runner->before_finish = [&](const StepData& step) {
+    now_s += static_cast<double>(step.num_tokens());
+    exporting += step.num_exported() > 0;
+    ++steps;
+  };
+  for (int i = 0; i < 30; ++i) {
+    RecordedEvents events;
+    ASSERT_TRUE(bench.service->submit(
+        {.prompt = {1, 2}, .max_tokens = 100, .end_of_sequence = EndOfSequence::ignored},
+        events.events_to()));
+    while (bench.service->step()) {
+    }
+    EXPECT_EQ(events.tokens[0].size(), 100u);
+  }
+  EXPECT_GT(fed->asked, 0) << "it was tried";
+  EXPECT_GT(exporting, 0);
+  EXPECT_LT(exporting, steps / 10);
+}
+
 TEST(Speculation, leaves_requests_with_penalties_alone) {
-  DraftBench bench(1, 400, {}, std::make_shared<RandomDrafter>(Guesses::right, 1), 3);
+  DraftBench bench(1, 400, {}, drafters_for(Guesses::right, 1), 3);
   RecordedEvents events;
   ASSERT_TRUE(bench.service->submit({.prompt = {1, 2},
                                      .max_tokens = 3,

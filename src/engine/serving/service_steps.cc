@@ -8,6 +8,27 @@
 
 namespace gauntlet::engine::inline serving {
 
+namespace {
+
+/// Leading guesses that are what was drawn.
+std::int64_t num_right(const Work& work, const ItemResult& result) {
+  const auto right = std::ranges::mismatch(result.rows, work.drafts, {}, &RowResult::token).in1;
+  return right - result.rows.begin();
+}
+
+/// Of numbers [layers, tokens, hidden], those of the first so many tokens.
+void keep_first(std::vector<float>& numbers, std::int64_t tokens, std::int64_t kept,
+                std::int64_t hidden) {
+  const std::int64_t layers = std::ssize(numbers) / (tokens * hidden);
+  for (std::int64_t l = 1; l < layers && kept < tokens; ++l) {
+    std::copy_n(numbers.begin() + l * tokens * hidden, kept * hidden,
+                numbers.begin() + l * kept * hidden);
+  }
+  numbers.resize(static_cast<std::size_t>(layers * kept * hidden));
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> Service::checked(std::vector<std::uint32_t> mask) const {
   check(mask.empty() || std::ssize(mask) * 32 >= executor_.config().vocab,
         "a request's mask is shorter than the vocabulary");
@@ -26,6 +47,10 @@ std::vector<std::uint32_t> Service::allowed(RequestId id) {
   return checked(choice.mask->mask());
 }
 
+bool Service::has_drafters() const {
+  return std::ranges::any_of(drafters_, [](const auto& drafter) { return drafter != nullptr; });
+}
+
 void Service::begin_drafts() {
   std::int64_t decoding = 0;
   for (const auto& [id, choice] : choices_) decoding += choice.made > 0;
@@ -34,39 +59,50 @@ void Service::begin_drafts() {
 
 void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcomes,
                         double started_s) {
-  TimedStep step{.seconds = now_s_() - started_s, .draft_seconds = flight.draft_s};
+  TimedStep step{
+      .seconds = now_s_() - started_s, .drafts = flight.drafts, .feed_seconds = flight.feed_s};
   for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
     const Work& work = flight.plan.work[i];
-    if (work.count != 1 || !work.is_last || !outcomes[i].error.empty()) return;
-    const std::vector<RowResult>& rows = outcomes[i].result.rows;
-    const auto right = std::ranges::mismatch(rows, work.drafts, {}, &RowResult::token).in1;
-    const std::int64_t accepted = right - rows.begin();
+    if (!outcomes[i].error.empty()) return;
+    if (work.count != 1 || !work.is_last) {
+      step.prompt_tokens += work.count;
+      continue;
+    }
+    const std::int64_t drafted = std::ssize(outcomes[i].result.rows);
+    const std::int64_t accepted = num_right(work, outcomes[i].result);
     ++step.requests;
-    step.rows += 1 + std::ssize(rows);
+    step.rows += 1 + drafted;
     step.tokens += 1 + accepted;
-    step.longest_draft = std::max(step.longest_draft, work.room_for_drafts);
-    budget_.add(work.id, std::ssize(rows), accepted);
+    budget_.add(work.id, work.drafter, drafted, accepted);
   }
-  budget_.add(step);
+  if (!flight.plan.work.empty()) budget_.add(step);
 }
 
-void Service::tell_drafter(const Flight& flight, const std::vector<Outcome>& outcomes) {
-  if (drafter_->residuals_after().empty()) return;
+void Service::tell_drafters(Flight& flight, std::vector<Outcome>& outcomes) {
   std::vector<ComputedTokens> tokens;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Work& work = flight.plan.work[i];
-    const ItemResult& result = outcomes[i].result;
     if (!choices_.contains(work.id)) continue;
-    tokens.push_back({.id = work.id,
-                      .begin = work.begin,
-                      .count = work.count + std::ssize(result.rows),
-                      .residuals = result.residuals});
+    ItemResult& result = outcomes[i].result;
+    const std::int64_t held = work.count + num_right(work, result);
+    keep_first(result.residuals, work.count + std::ssize(result.rows), held,
+               executor_.config().hidden);
+    tokens.push_back(
+        {.id = work.id, .begin = work.begin, .count = held, .residuals = result.residuals});
   }
-  drafter_->computed(tokens);
+  const double started_s = now_s_();
+  for (const std::size_t drafter : flight.fed) {
+    try {
+      if (drafters_[drafter]) drafters_[drafter]->computed(tokens);
+    } catch (const std::exception& fault) {
+      drop(drafter, fault.what());
+    }
+  }
+  flight.feed_s = now_s_() - started_s;
 }
 
 bool Service::drafts_now() const {
-  return drafter_ && std::ranges::any_of(choices_, [&](const auto& entry) {
+  return has_drafters() && std::ranges::any_of(choices_, [&](const auto& entry) {
            return wished_drafts(entry.first) > 0;
          });
 }
@@ -80,34 +116,64 @@ std::int64_t Service::wished_drafts(RequestId id) const {
   return std::min(budget_.length(id), choice.limit - choice.made - 1);
 }
 
-void Service::draft(Flight& flight) {
-  std::vector<DraftWish> wishes;
-  std::vector<Work*> wishing;
-  for (Work& work : flight.plan.work) {
-    if (work.room_for_drafts == 0 || scores_prompt(work)) continue;
-    wishes.push_back({.id = work.id,
-                      .sequence = work.sequence,
-                      .tokens = scheduler_.tokens(work.id),
-                      .most = work.room_for_drafts});
-    wishing.push_back(&work);
-  }
-  if (wishes.empty()) return;
+void Service::drop(std::size_t drafter, const std::string& fault) {
+  // Without its guesses every request goes on as it would have.
+  live_.draft_fault = fault;
+  drafters_[drafter] = nullptr;
+  budget_.drop(drafter);
+}
+
+void Service::draft(std::size_t drafter, const std::vector<DraftWish>& wishes,
+                    const std::vector<Work*>& works, TimedDrafts& timed) {
+  if (wishes.empty() || !drafters_[drafter]) return;
   const double started_s = now_s_();
   try {
-    std::vector<Draft> drafts = drafter_->propose(wishes);
+    std::vector<Draft> drafts = drafters_[drafter]->propose(wishes);
     check(drafts.size() == wishes.size(), "a drafter answers every wish");
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       Draft& draft = drafts[i];
       if (std::ssize(draft) > wishes[i].most)
         draft.resize(static_cast<std::size_t>(wishes[i].most));
-      wishing[i]->drafts = std::move(draft);
+      works[i]->drafts = std::move(draft);
+      works[i]->drafter = drafter;
+      timed.longest = std::max(timed.longest, wishes[i].most);
     }
   } catch (const std::exception& fault) {
-    // Without guesses every request goes on as it would have.
-    live_.draft_fault = fault.what();
-    drafter_ = nullptr;
+    drop(drafter, fault.what());
   }
-  flight.draft_s = now_s_() - started_s;
+  timed.requests += std::ssize(wishes);
+  timed.seconds += now_s_() - started_s;
+}
+
+void Service::draft(Flight& flight) {
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    if (drafters_[d] && budget_.feeds(d)) flight.fed.push_back(d);
+  }
+  flight.drafts.resize(drafters_.size());
+  std::vector<std::pair<Work*, std::vector<DraftPick>>> open;
+  for (Work& work : flight.plan.work) {
+    if (work.room_for_drafts == 0 || scores_prompt(work)) continue;
+    open.emplace_back(&work, budget_.picks(work.id));
+  }
+  for (std::size_t turn = 0; turn < drafters_.size(); ++turn) {
+    std::erase_if(open, [&](const auto& one) {
+      return !one.first->drafts.empty() || one.second.size() <= turn;
+    });
+    for (std::size_t d = 0; d < drafters_.size(); ++d) {
+      std::vector<DraftWish> wishes;
+      std::vector<Work*> works;
+      for (const auto& [work, picks] : open) {
+        if (picks[turn].drafter != d) continue;
+        wishes.push_back({.id = work->id,
+                          .sequence = work->sequence,
+                          .tokens = scheduler_.tokens(work->id),
+                          .most = std::min(work->room_for_drafts, picks[turn].length),
+                          .sampling = sampling_after(*work)});
+        works.push_back(work);
+      }
+      draft(d, wishes, works, flight.drafts[d]);
+    }
+  }
 }
 
 void Service::add_drafts(const Work& work, BatchItem& item) {
@@ -142,7 +208,15 @@ void Service::add_drafts(const Work& work, BatchItem& item) {
   }
 }
 
-BatchItem Service::item_for(const Work& work) {
+/// Of the token after these. Steps under way have drawn before it.
+SamplingParams Service::sampling_after(const Work& work) const {
+  const Choice& choice = choices_.at(work.id);
+  SamplingParams sampling = choice.sampling;
+  sampling.step = work.begin + work.count - std::ssize(choice.request->prompt);
+  return sampling;
+}
+
+BatchItem Service::item_for(const Work& work, Exports exports) {
   const auto known = scheduler_.tokens(work.id);
   BatchItem item{.sequence = work.sequence};
   if (work.begin + work.count <= std::ssize(known)) {
@@ -153,12 +227,10 @@ BatchItem Service::item_for(const Work& work) {
   }
   if (work.is_kept_slot) return item;
   item.want = Want::nothing;
-  item.exports = drafter_ && !drafter_->residuals_after().empty();
+  item.exports = exports == Exports::residuals;
   const Choice& choice = choices_.at(work.id);
-  item.sampling = choice.sampling;
   if (work.is_last) {
-    // Steps under way have drawn before it.
-    item.sampling.step = work.begin + work.count - std::ssize(choice.request->prompt);
+    item.sampling = sampling_after(work);
     item.allowed = allowed(work.id);
     const std::optional<int> shown = choice.request->top_log_probs;
     if (choice.limit > 0) {
@@ -172,10 +244,10 @@ BatchItem Service::item_for(const Work& work) {
   return item;
 }
 
-std::vector<BatchItem> Service::items_for(const std::vector<Work>& work) {
+std::vector<BatchItem> Service::items_for(const std::vector<Work>& work, Exports exports) {
   std::vector<BatchItem> items;
   items.reserve(work.size());
-  for (const Work& one : work) items.push_back(item_for(one));
+  for (const Work& one : work) items.push_back(item_for(one, exports));
   return items;
 }
 
@@ -184,7 +256,8 @@ std::vector<BatchItem> Service::items_for(const std::vector<Work>& work) {
 std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) {
   if (work.empty()) return {};
   try {
-    std::vector<ItemResult> results = executor_.collect(executor_.submit(items_for(work)));
+    std::vector<ItemResult> results =
+        executor_.collect(executor_.submit(items_for(work, Exports::none)));
     std::vector<Outcome> outcomes(work.size());
     for (std::size_t i = 0; i < work.size(); ++i) outcomes[i].result = std::move(results[i]);
     return outcomes;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/kv/kv_pool.h"
+#include "engine/sampling/sampler.h"
 
 namespace gauntlet::engine::inline speculation {
 
@@ -14,11 +15,19 @@ struct DraftWish {
   SequenceId sequence = 0;
   std::span<const std::int32_t> tokens;  // all that are known
   std::int64_t most = 0;                 // guesses; their positions are reserved
+  SamplingParams sampling = {};  // of the token after them: who draws alike is right more often
 };
+
+/// Of the token after so many guesses.
+inline SamplingParams drawn_after(const DraftWish& wish, std::int64_t guesses) {
+  SamplingParams sampling = wish.sampling;
+  sampling.step += guesses;
+  return sampling;
+}
 
 using Draft = std::vector<std::int32_t>;
 
-/// Positions that a step computed, of guesses that may turn out wrong, too.
+/// Positions that a step computed; of guesses those that were right.
 struct ComputedTokens {
   std::int64_t id = 0;  // of the request
   std::int64_t begin = 0;
@@ -37,7 +46,7 @@ class Drafter {
   /// executor was made to export these.
   virtual std::vector<int> residuals_after() const { return {}; }
   /// After each step, where it wants any. What came through no step, from the prefix cache or after
-  /// a fault, is never told.
+  /// a fault, is never told, nor are steps while guessing does not pay.
   virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}
   /// The request is over.
   virtual void end(std::int64_t /*id*/) {}

@@ -14,12 +14,12 @@ namespace gauntlet::engine::inline speculation {
 /// A head's weights in the layout of the CPU kernels, and its arithmetic in float32.
 class EagleLayer {
  public:
-  /// Where a request stands: keys and values of its positions from the first on.
+  /// Where a request stands: keys and values of the positions that it was shown.
   struct Cache {
     std::vector<float> keys;  // [pages, kv_heads, head_dim, 16]
     std::vector<float> values;
-    std::int64_t first = 0;   // position
-    std::int64_t length = 0;  // positions from there
+    std::int64_t first = 0;   // position, had none been left out since
+    std::int64_t length = 0;  // positions it has
   };
 
   /// `embedding` is the target's; both files' bytes are kept.

@@ -18,8 +18,9 @@ void EagleDrafter::computed(std::span<const ComputedTokens> tokens) {
     const std::int64_t next = cache.first + cache.length;
     const std::int64_t known = next + std::ssize(request.features) / hidden;
     if (some.begin > known) {
-      // What came from the prefix cache has no residuals here: the head begins behind it.
-      cache = {.first = some.begin};
+      // Of what came from the prefix cache, or was not shown, it has no residuals: it goes on
+      // behind, with what it saw before.
+      cache.first = some.begin - cache.length;
       request.features.clear();
     } else if (some.begin + some.count <= next) {
       continue;  // computed once more after its pages were given up

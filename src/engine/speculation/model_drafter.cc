@@ -42,7 +42,8 @@ void ModelDrafter::catch_up(std::vector<Going>& going) {
       const auto some = known.first(count);
       items.push_back({.sequence = one.request->sequence,
                        .tokens = {some.begin(), some.end()},
-                       .want = some.size() == known.size() ? Want::token : Want::nothing});
+                       .want = some.size() == known.size() ? Want::token : Want::nothing,
+                       .sampling = drawn_after(*one.wish, 0)});
       asked.push_back(&one);
       one.request->computed += count;
       room -= count;
@@ -59,8 +60,10 @@ void ModelDrafter::guess(std::vector<Going>& going) {
     // Its first guess is there unless the pool had no room; the last needs no successor.
     const std::int64_t made = std::ssize(*one.draft);
     if (made != one.ahead + 1 || made >= one.wish->most || !reserve(one, 1)) continue;
-    items.push_back(
-        {.sequence = one.request->sequence, .tokens = {one.draft->back()}, .num_drafts = 1});
+    items.push_back({.sequence = one.request->sequence,
+                     .tokens = {one.draft->back()},
+                     .sampling = drawn_after(*one.wish, made),
+                     .num_drafts = 1});
     asked.push_back(&one);
   }
   run(std::move(items), asked);

@@ -2,6 +2,8 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/speculation/budget.h"
 #include "engine/speculation/drafter.h"
@@ -10,14 +12,23 @@ namespace gauntlet::engine::inline speculation {
 
 struct Speculation {
   std::shared_ptr<Drafter> drafter = {};  // none: a step makes one token of a request
-  std::int64_t max_drafts = 7;            // of one request in one step
+  /// Asked where they pay better than the first, or it has no guess.
+  std::vector<std::shared_ptr<Drafter>> others = {};
+  std::int64_t max_drafts = 7;  // of one request in one step
   DraftLengths lengths = DraftLengths::measured;
 
-  /// "ngram, up to 7 guesses a step"; "off".
+  std::vector<std::shared_ptr<Drafter>> all() const {
+    std::vector<std::shared_ptr<Drafter>> drafters = others;
+    if (drafter) drafters.insert(drafters.begin(), drafter);
+    return drafters;
+  }
+
+  /// "ngram or experts, up to 7 guesses a step, as many as pay"; "off".
   std::string describe() const {
     if (!drafter) return "off";
-    return std::string(drafter->name()) + ", up to " + std::to_string(max_drafts) +
-           " guesses a step" +
+    std::string names(drafter->name());
+    for (const auto& other : others) names += " or " + std::string(other->name());
+    return names + ", up to " + std::to_string(max_drafts) + " guesses a step" +
            (lengths == DraftLengths::measured ? ", as many as pay" : ", always as many");
   }
 };

@@ -37,6 +37,9 @@ struct BatchItem {
   std::optional<ItemRole> role;  // none: a single token decodes
   bool wants_normed = false;     // of the last token: what the output head reads
   bool exports = false;          // residuals of all tokens, after each layer that exports them
+  /// Experts that each token goes to; 0: the model's number. Alike for all items of a step, and
+  /// with fewer of them all tokens are guesses: nothing that they computed is ever committed.
+  int experts_per_token = 0;
 };
 
 /// The token that item `item` of the step submitted before samples.

@@ -29,12 +29,17 @@ class FakeRunner final : public Runner {
   std::function<std::int32_t(const History&)> next = [](const History& history) {
     return history.back() + 1;
   };
+  /// The same with fewer experts; none: as with all.
+  std::function<std::int32_t(const History&)> next_approximately = {};
   /// Throws where a test wants a step to fail, once it is finished.
   std::function<void(const StepData&)> before_finish = [](const StepData&) {};
 
   // What a test reads.
   std::vector<StepData> steps;
   int most_seen_in_flight = 0;
+  /// Positions that a step with all experts saw as one with fewer had left them. A model would then
+  /// say something else.
+  int approximations_seen = 0;
 
   const model::ModelConfig& config() const override { return config_; }
   const Plan& plan() const override { return plan_; }
@@ -70,6 +75,11 @@ class FakeRunner final : public Runner {
   }
 
  private:
+  /// What a token left in a page.
+  struct Cell {
+    std::int32_t token = 0;
+    bool is_approximate = false;
+  };
   struct Flight {
     Ticket ticket = 0;
     StepData step;
@@ -115,7 +125,9 @@ class FakeRunner final : public Runner {
 
   /// The likeliest token, or the first that a mask lets pass.
   std::int32_t choose(const StepData& step, const StepRow& row, const History& history) const {
-    const std::int32_t likely = next(history) % static_cast<std::int32_t>(config_.vocab);
+    const bool is_approximate = step.experts_per_token > 0 && next_approximately;
+    const auto& after = is_approximate ? next_approximately : next;
+    const std::int32_t likely = after(history) % static_cast<std::int32_t>(config_.vocab);
     if (row.mask < 0) return likely;
     const auto& mask = step.masks[static_cast<std::size_t>(row.mask)];
     const auto allows = [&](std::int32_t id) { return (mask[id / 32] >> (id % 32) & 1) != 0; };
@@ -130,21 +142,29 @@ class FakeRunner final : public Runner {
     for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
       const std::int32_t page = step.table(item, group)[token.slot / limits_.page_tokens];
       check(page != kNoPage, "a token has no page");
-      cells_[{group, page, token.slot % limits_.page_tokens}] = token.id;
+      cells_[{group, page, token.slot % limits_.page_tokens}] = {
+          .token = token.id, .is_approximate = step.experts_per_token > 0};
     }
   }
 
-  History read(const StepData& step, std::size_t item, std::int32_t last) const {
+  History read(const StepData& step, std::size_t item, std::int32_t last) {
     History history;
     for (std::int32_t at = 0; at <= last; ++at) {
       const std::int32_t page = step.table(item, KvGroup::full)[at / limits_.page_tokens];
-      history.push_back(cells_.at({KvGroup::full, page, at % limits_.page_tokens}));
+      const Cell& cell = cells_.at({KvGroup::full, page, at % limits_.page_tokens});
+      history.push_back(cell.token);
+      note(step, cell);
       const std::int32_t sliding = step.table(item, KvGroup::sliding)[at / limits_.page_tokens];
       if (at <= last - config_.sliding_window) continue;
-      check(cells_.at({KvGroup::sliding, sliding, at % limits_.page_tokens}) == history.back(),
-            "a sliding page holds another token");
+      const Cell& slid = cells_.at({KvGroup::sliding, sliding, at % limits_.page_tokens});
+      check(slid.token == history.back(), "a sliding page holds another token");
+      note(step, slid);
     }
     return history;
+  }
+
+  void note(const StepData& step, const Cell& seen) {
+    approximations_seen += seen.is_approximate && step.experts_per_token == 0;
   }
 
   void move(const PageCopy& copy) {
@@ -161,7 +181,7 @@ class FakeRunner final : public Runner {
   std::deque<Flight> in_flight_;
   std::vector<RowResult> last_;   // of the step started last
   std::vector<float> residuals_;  // of the step finished last
-  std::map<std::tuple<KvGroup, std::int32_t, std::int64_t>, std::int32_t> cells_;  // page, slot
+  std::map<std::tuple<KvGroup, std::int32_t, std::int64_t>, Cell> cells_;  // page, slot
   Ticket started_ = 0;
 };
 

@@ -103,6 +103,10 @@ StepData PooledExecutor::flatten(std::vector<BatchItem>& items, InFlight& flight
           "a batch item has as many targets as tokens, or none");
     check(item.num_drafts >= 0 && item.num_drafts <= std::ssize(item.tokens),
           "a batch item has no more guesses than tokens");
+    check(item.experts_per_token == items.front().experts_per_token,
+          "all items of a step take as many experts for a token");
+    check(item.experts_per_token == 0 || item.num_drafts == std::ssize(item.tokens),
+          "what fewer experts computed is not committed");
     flight.last_row.push_back(-1);
     flight.items.push_back({.sequence = item.sequence,
                             .num_tokens = std::ssize(item.tokens),
@@ -114,6 +118,7 @@ StepData PooledExecutor::flatten(std::vector<BatchItem>& items, InFlight& flight
     add_rows(item, i, step, flight);
   }
   add_tables(items, step);
+  if (!items.empty()) step.experts_per_token = items.front().experts_per_token;
   return step;
 }
 

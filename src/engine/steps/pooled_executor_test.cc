@@ -25,7 +25,8 @@ class PooledExecutorTest : public testing::Test {
  protected:
   PooledExecutorTest() {
     auto made = std::make_unique<FakeRunner>(
-        config_of_fake(), StepLimits{.tokens = 32, .items = 8, .page_tokens = 4}, 2);
+        config_of_fake(),
+        StepLimits{.tokens = 32, .items = 8, .page_tokens = 4, .experts_per_token = 2}, 2);
     runner_ = made.get();
     executor_ = std::make_unique<PooledExecutor>(kPool, std::move(made));
   }
@@ -57,6 +58,31 @@ TEST_F(PooledExecutorTest, keeps_positions_apart_while_two_steps_are_in_flight) 
   EXPECT_EQ(runner_->most_seen_in_flight, 2);
   EXPECT_EQ(runner_->steps.back().tokens[0].position, 4);
   EXPECT_EQ(executor_->kv().check_integrity(), "");
+}
+
+TEST_F(PooledExecutorTest, commits_nothing_that_fewer_experts_computed) {
+  const SequenceId sequence = sequence_of({5});
+  reserve(sequence, 2);
+  const auto submit = [&](std::int64_t num_drafts, int experts) {
+    return executor_->submit({{.sequence = sequence,
+                               .tokens = {6},
+                               .num_drafts = num_drafts,
+                               .experts_per_token = experts}});
+  };
+  EXPECT_ANY_THROW(submit(0, 1));
+  EXPECT_ANY_THROW(submit(1, 5)) << "the backend takes two at most";
+  EXPECT_EQ(executor_->collect(submit(1, 2))[0].token, 7);
+  EXPECT_EQ(runner_->steps.back().experts_per_token, 2);
+  EXPECT_EQ(executor_->kv().length(sequence), 1);
+  EXPECT_EQ(executor_->collect(submit(0, 0))[0].token, 7);
+  EXPECT_EQ(runner_->steps.back().experts_per_token, 0);
+  EXPECT_EQ(runner_->steps.back().tokens[0].slot, 1) << "where the guess was";
+  EXPECT_EQ(runner_->approximations_seen, 0);
+  executor_->collect(submit(1, 2));
+  executor_->kv().commit(sequence, 1);  // as nobody may
+  reserve(sequence, 1);
+  executor_->collect(submit(0, 0));
+  EXPECT_GT(runner_->approximations_seen, 0) << "what would be seen of it";
 }
 
 TEST_F(PooledExecutorTest, refuses_a_third_step_and_a_collect_out_of_order) {

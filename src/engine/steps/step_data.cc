@@ -52,6 +52,8 @@ void check_step(const StepData& step, const StepLimits& limits) {
     check_tokens(step, item, limits);
   }
   check(next == step.num_tokens(), "every token belongs to an item");
+  check(step.experts_per_token >= 0 && step.experts_per_token <= limits.experts_per_token,
+        "this backend does not take so many experts for a token");
   for (const auto& table : step.tables) {
     check(std::ssize(table) == step.table_stride * std::ssize(step.items),
           "every item has a table of pages");

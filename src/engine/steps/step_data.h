@@ -71,6 +71,9 @@ struct StepData {
   std::vector<StepRow> rows;                       // in the order of tokens
   std::vector<std::vector<std::uint32_t>> masks;   // a bit per id
   std::vector<PageCopy> copies;                    // to be made before anything is written
+  /// Experts that each token goes to; 0: as many as the model has it. Fewer of them guess: what
+  /// they leave in the pages is not what the model would have.
+  std::int32_t experts_per_token = 0;
 
   std::int64_t num_tokens() const { return std::ssize(tokens); }
   /// Tokens of those items that export: of all, and of the first so many.
@@ -95,7 +98,8 @@ struct StepLimits {
   std::int64_t items = 0;
   std::int64_t vocab = 0;
   std::int64_t page_tokens = 0;
-  std::int64_t export_layers = 0;  // after which residuals can come back
+  std::int64_t export_layers = 0;      // after which residuals can come back
+  std::int64_t experts_per_token = 0;  // that a step may ask for; 0: the model's number alone
 };
 
 /// Throws, saying what is wrong, where no backend within these limits can compute this.

@@ -1,0 +1,159 @@
+// Texts that can be guessed, and drafters that guess them right, wrong or at random, for tests of
+// the service.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/random.h"
+#include "engine/speculation/ngram.h"
+#include "engine/speculation/self_drafter.h"
+#include "engine/steps/fake_runner.h"
+
+namespace gauntlet::engine::inline serving {
+
+inline constexpr std::int32_t kDraftEos = 7;
+inline constexpr std::int64_t kDraftVocab = 64;
+
+/// Tokens that depend on the last three, so that texts repeat themselves, with an end now and then.
+inline std::int32_t guessable_token(const FakeRunner::History& history) {
+  std::uint64_t hash = 5;
+  const std::size_t seen = std::min<std::size_t>(history.size(), 3);
+  for (std::size_t i = history.size() - seen; i < history.size(); ++i) {
+    hash = mix64(hash ^ static_cast<std::uint64_t>(history[i]));
+  }
+  return static_cast<std::int32_t>(hash % kDraftVocab);
+}
+
+/// What fewer experts say: mostly the same.
+inline std::int32_t approximate_token(const FakeRunner::History& history) {
+  const std::int32_t right = guessable_token(history);
+  return mix64(history.size()) % 4 == 0 ? (right + 1) % static_cast<std::int32_t>(kDraftVocab)
+                                        : right;
+}
+
+enum class Guesses { right, all_right, wrong, mixed, hostile, ngram, experts, fed, several };
+
+/// Guesses right or wrong as its seed has it, more than asked for, and ids that there are not.
+class RandomDrafter final : public Drafter {
+ public:
+  RandomDrafter(Guesses kind, std::uint64_t seed) : kind_(kind), random_(seed) {}
+  std::string_view name() const override { return "random"; }
+
+  std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+    std::vector<Draft> drafts;
+    for (const DraftWish& wish : wishes) {
+      EXPECT_GT(wish.most, 0);
+      Draft draft;
+      FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
+      const std::uint64_t count = count_for(static_cast<std::uint64_t>(wish.most));
+      for (std::uint64_t i = 0; i < count; ++i) {
+        draft.push_back(guess(guessable_token(text)));
+        text.push_back(draft.back());
+      }
+      drafts.push_back(std::move(draft));
+    }
+    return drafts;
+  }
+  void end(std::int64_t) override { ++ended; }
+  int ended = 0;
+
+ private:
+  std::uint64_t count_for(std::uint64_t most) {
+    if (kind_ == Guesses::all_right) return most;
+    return random_.next_below(kind_ == Guesses::hostile ? 20 : most + 1);
+  }
+
+  std::int32_t guess(std::int32_t right) {
+    switch (kind_) {
+      case Guesses::right:
+      case Guesses::all_right:
+        return right;
+      case Guesses::wrong:
+        return (right + 1) % static_cast<std::int32_t>(kDraftVocab);
+      case Guesses::hostile:
+        return static_cast<std::int32_t>(random_.next_below(3 * kDraftVocab)) - 64;
+      default:
+        return random_.next_below(4) == 0
+                   ? static_cast<std::int32_t>(random_.next_below(kDraftVocab))
+                   : right;
+    }
+  }
+
+  const Guesses kind_;
+  Random random_;
+};
+
+/// Must be shown what steps compute, and sees whether that is what the request says.
+class FedDrafter final : public Drafter {
+ public:
+  explicit FedDrafter(std::uint64_t seed) : random_(seed) {}
+  std::string_view name() const override { return "fed"; }
+  std::vector<int> residuals_after() const override { return {0, 1}; }
+
+  /// The fake runner's residuals are tokens, and those after a layer thousands more.
+  void computed(std::span<const ComputedTokens> tokens) override {
+    for (const ComputedTokens& some : tokens) {
+      ASSERT_EQ(std::ssize(some.residuals), 2 * some.count);
+      for (std::int64_t i = 0; i < some.count; ++i) {
+        const auto token = static_cast<std::int32_t>(some.residuals[i]);
+        EXPECT_EQ(static_cast<std::int32_t>(some.residuals[some.count + i]), 1000 + token);
+        seen_[some.id][some.begin + i] = token;
+      }
+    }
+  }
+  std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+    std::vector<Draft> drafts;
+    for (const DraftWish& wish : wishes) {
+      for (const auto& [position, token] : seen_[wish.id]) {
+        EXPECT_LT(position, std::ssize(wish.tokens) - 1) << "was shown a guess that was wrong";
+        EXPECT_EQ(token, wish.tokens[position]) << "position " << position;
+      }
+      Draft& draft = drafts.emplace_back();
+      if (!seen_[wish.id].contains(std::ssize(wish.tokens) - 2)) continue;
+      ++asked;
+      FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
+      while (std::ssize(draft) < wish.most && random_.next_below(8) > 0) {
+        draft.push_back(guessable_token(text));
+        text.push_back(draft.back());
+      }
+    }
+    return drafts;
+  }
+  void end(std::int64_t id) override { seen_.erase(id); }
+  int asked = 0;
+
+ private:
+  Random random_;
+  std::map<std::int64_t, std::map<std::int64_t, std::int32_t>> seen_;  // by request and position
+};
+
+using MakesDrafter = std::function<std::vector<std::shared_ptr<Drafter>>(Executor& target)>;
+
+inline MakesDrafter one_drafter(std::shared_ptr<Drafter> drafter) {
+  return [drafter](Executor&) { return std::vector{drafter}; };
+}
+
+inline MakesDrafter drafters_for(Guesses kind, std::uint64_t seed) {
+  return [=](Executor& target) -> std::vector<std::shared_ptr<Drafter>> {
+    switch (kind) {
+      case Guesses::ngram:
+        return {std::make_shared<NgramDrafter>()};
+      case Guesses::experts:
+        return {std::make_shared<SelfDrafter>(target, 1)};
+      case Guesses::fed:
+        return {std::make_shared<FedDrafter>(seed)};
+      case Guesses::several:
+        return {std::make_shared<NgramDrafter>(), std::make_shared<SelfDrafter>(target, 2),
+                std::make_shared<FedDrafter>(seed)};
+      default:
+        return {std::make_shared<RandomDrafter>(kind, seed)};
+    }
+  };
+}
+
+}  // namespace gauntlet::engine::inline serving
