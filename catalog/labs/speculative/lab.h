@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/measure/answers.h"
 #include "lab/author/side.h"
@@ -16,8 +17,11 @@ struct Params {
   std::int64_t drafts;                      // guesses of one request in one step
 };
 
-/// Answers with as many guesses of this drafter as there may be, or plainly without one; what the
-/// service counts meanwhile are the outcomes.
-lab::Side guessed_answers(const Params& p, std::shared_ptr<engine::Drafter> drafter);
+/// Chains of as many guesses as there may be, by one drafter, and by the others where it has none.
+engine::Speculation chains(const Params& p, std::shared_ptr<engine::Drafter> drafter,
+                           std::vector<std::shared_ptr<engine::Drafter>> others = {});
+
+/// Answers through the service, with what it counts meanwhile as outcomes.
+lab::Side counted_answers(const Params& p, const engine::Speculation& speculation);
 
 }  // namespace gauntlet::labs::speculative

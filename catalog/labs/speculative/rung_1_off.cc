@@ -5,7 +5,7 @@ namespace gauntlet::labs::speculative::cpu {
 
 lab::Side off(const Params& p, const lab::Cpu& cpu) {
   p.model->open(cpu.threads);
-  return guessed_answers(p, nullptr);
+  return counted_answers(p, {});
 }
 
 }  // namespace gauntlet::labs::speculative::cpu

@@ -6,7 +6,7 @@ namespace gauntlet::labs::speculative::cpu {
 
 lab::Side ngram(const Params& p, const lab::Cpu& cpu) {
   p.model->open(cpu.threads);
-  return guessed_answers(p, std::make_shared<engine::NgramDrafter>());
+  return counted_answers(p, chains(p, std::make_shared<engine::NgramDrafter>()));
 }
 
 }  // namespace gauntlet::labs::speculative::cpu

@@ -5,7 +5,7 @@ namespace gauntlet::labs::speculative::cpu {
 
 lab::Side draft(const Params& p, const lab::Cpu& cpu) {
   p.model->open(cpu.threads);
-  return guessed_answers(p, p.model->model_drafter("gauntlet-draft"));
+  return counted_answers(p, chains(p, p.model->model_drafter("gauntlet-draft")));
 }
 
 }  // namespace gauntlet::labs::speculative::cpu

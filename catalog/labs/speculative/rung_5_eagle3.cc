@@ -5,7 +5,7 @@ namespace gauntlet::labs::speculative::cpu {
 
 lab::Side eagle3(const Params& p, const lab::Cpu& cpu) {
   p.model->open(cpu.threads);
-  return guessed_answers(p, p.model->eagle_drafter());
+  return counted_answers(p, chains(p, p.model->eagle_drafter()));
 }
 
 }  // namespace gauntlet::labs::speculative::cpu

@@ -12,6 +12,7 @@
 #include "engine/measure/sample_text.h"
 #include "engine/speculation/eagle.h"
 #include "engine/speculation/model_drafter.h"
+#include "engine/speculation/self_drafter.h"
 #include "engine/steps/cpu_executor.h"
 #include "model/eagle_head.h"
 #include "model/tokens/load_tokenizer.h"
@@ -109,6 +110,11 @@ std::shared_ptr<Drafter> Answerer::eagle_drafter() {
       std::make_shared<EagleLayer>(value_of(model::load_eagle_head(files, weights.config)),
                                    weights.embedding, weights.storage, executor_->plan().simd));
   return eagle_drafter_;
+}
+
+std::shared_ptr<Drafter> Answerer::self_drafter(int experts) {
+  check(executor_ != nullptr, "a model guesses for itself once it is open");
+  return std::make_shared<SelfDrafter>(*executor_, experts);
 }
 
 void Answerer::answer(const Questions& questions, const Speculation& speculation,

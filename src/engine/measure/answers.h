@@ -63,6 +63,8 @@ class Answerer {
   /// that answers with two, answers took half as long again.
   std::shared_ptr<Drafter> model_drafter(const std::string& name);
   std::shared_ptr<Drafter> eagle_drafter();
+  /// The model itself with so many experts for each token; it must be open.
+  std::shared_ptr<Drafter> self_drafter(int experts);
 
   /// Greedy or drawn answers through a service, [requests, new_tokens].
   void answer(const Questions& questions, const Speculation& speculation, std::int32_t* answers);

@@ -57,6 +57,7 @@ TEST_F(Answers, are_those_of_single_steps_whoever_guesses) {
     EXPECT_EQ(answers(asked, model.model_drafter(kModels + "gauntlet-draft")), expected)
         << temperature;
     EXPECT_EQ(answers(asked, model.eagle_drafter()), expected) << temperature;
+    EXPECT_EQ(answers(asked, model.self_drafter(1)), expected) << temperature;
   }
 }
 
