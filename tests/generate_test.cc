@@ -111,7 +111,10 @@ TEST(GenerateCommand, guesses_and_says_the_same) {
   const std::string models = std::string(kSource) + "/models/";
   for (const std::string& how :
        {std::string("ngram"), "draft --draft-model " + models + "gauntlet-draft",
-        "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3"}) {
+        "eagle3 --draft-model " + models + "gauntlet-tiny-eagle3",
+        std::string("ngram --draft-tree 2,3"),
+        "draft --draft-tree 2,3 --draft-model " + models + "gauntlet-draft",
+        "eagle3 --draft-tree 3,2 --draft-model " + models + "gauntlet-tiny-eagle3"}) {
     const json made = parsed(generate("one two three one two three one",
                                       "--max-tokens 40 --format json --draft-lengths fixed "
                                       "--draft-tokens 3 --speculate " +
@@ -135,6 +138,11 @@ TEST(GenerateCommand, refuses_a_drafter_that_does_not_fit) {
   };
   refused("draft", "need a --draft-model");
   refused("ngram --draft-model x", "--draft-model is for");
+  for (const char* tree : {"3", "3,", "1,4", "17,2", "2,64", "3,5x", ",4"}) {
+    refused(std::string("ngram --draft-tree ") + tree, "give a width from 2 to 16");
+  }
+  refused("off --draft-tree 2,2", "--draft-tree is for");
+  refused("ngram,experts --draft-tree 2,2", "experts guesses one token after the other");
   refused("eagle3 --draft-model " + models + "gauntlet-draft", "gauntlet-draft/config.json");
   refused("eagle3 --model " + models + "gauntlet-draft --draft-model " + models +
               "gauntlet-tiny-eagle3",

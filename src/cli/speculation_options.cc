@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "engine/speculation/eagle.h"
 #include "engine/speculation/model_drafter.h"
@@ -62,7 +63,7 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
                   "of --speculate draft or eagle3: folder or name")
       ->option_text("DIR|NAME");
   command.add_option("--draft-tokens", arguments.draft_tokens, "guessed in one step at most")
-      ->check(CLI::Range(1, 31))
+      ->check(CLI::Range(std::int64_t{1}, engine::kMostGuesses))
       ->capture_default_str()
       ->option_text("N");
   command
@@ -75,7 +76,35 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
       command, "--draft-lengths", arguments.lengths,
       {{"measured", DraftLengths::measured}, {"fixed", DraftLengths::fixed}},
       "as many guesses as pay by what is measured, or always as many (default: measured)");
+  command
+      .add_option("--draft-tree", arguments.draft_tree,
+                  "guesses branch: W of each level are followed, each by W, over D levels; the "
+                  "likeliest --draft-tokens of them are verified")
+      ->option_text("W,D");
 }
+
+namespace {
+
+/// A chain where nothing was asked for.
+Expected<engine::TreeShape> tree_of(const std::string& text) {
+  if (text.empty()) return engine::TreeShape();
+  engine::TreeShape tree;
+  const char* end = text.data() + text.size();
+  const auto width = std::from_chars(text.data(), end, tree.width);
+  const bool has_depth = width.ec == std::errc() && width.ptr != end && *width.ptr == ',';
+  const auto depth = std::from_chars(has_depth ? width.ptr + 1 : end, end, tree.depth);
+  constexpr std::int64_t kMostWidth = 16;
+  if (depth.ec != std::errc() || depth.ptr != end || tree.width < 2 || tree.width > kMostWidth ||
+      tree.depth < 1 || tree.depth > engine::kMostGuesses) {
+    return wrong_use(
+        fmt::format("--draft-tree {}: give a width from 2 to {} and a depth from 1 to "
+                    "{}, as in --draft-tree 3,5",
+                    text, kMostWidth, engine::kMostGuesses));
+  }
+  return tree;
+}
+
+}  // namespace
 
 Expected<void> check_speculation(const SpeculationArguments& arguments) {
   if (arguments.has(Speculate::draft) && arguments.has(Speculate::eagle3)) {
@@ -90,6 +119,10 @@ Expected<void> check_speculation(const SpeculationArguments& arguments) {
   }
   if (arguments.draft_experts && !arguments.has(Speculate::experts)) {
     return wrong_use("--draft-experts is for --speculate experts");
+  }
+  if (const auto tree = tree_of(arguments.draft_tree); !tree) return tree.error();
+  if (!arguments.draft_tree.empty() && arguments.speculate.empty()) {
+    return wrong_use("--draft-tree is for --speculate ngram, draft or eagle3");
   }
   return {};
 }
@@ -196,9 +229,16 @@ Expected<engine::Speculation> make_speculation(const SpeculationArguments& argum
   if (target.executor.plan().cuda) {
     return wrong_use("--speculate runs on CPUs so far: take --backend cpu, or leave it off");
   }
+  made.tree = *tree_of(arguments.draft_tree);
   for (const Speculate wanted : arguments.speculate) {
     auto drafter = make_drafter(wanted, arguments, engine, capacity, target);
     if (!drafter) return drafter.error();
+    if (!made.tree.is_chain() && !(*drafter)->fans_out()) {
+      return wrong_use(
+          fmt::format("--draft-tree: {} guesses one token after the other and cannot branch; take "
+                      "--speculate ngram, draft or eagle3",
+                      (*drafter)->name()));
+    }
     if (made.drafter) {
       made.others.push_back(std::move(*drafter));
     } else {

@@ -17,11 +17,13 @@ struct SpeculationArguments {
   std::int64_t draft_tokens = 7;
   std::optional<int> draft_experts;  // none: one
   engine::DraftLengths lengths = engine::DraftLengths::measured;
+  std::string draft_tree;  // "W,D"; empty: chains
 
   bool has(Speculate drafter) const;
 };
 
-/// --speculate, --draft-model, --draft-tokens, --draft-experts, --draft-lengths.
+/// --speculate, --draft-model, --draft-tokens, --draft-experts, --draft-lengths,
+/// --draft-tree.
 void add_speculation_options(CLI::App& command, SpeculationArguments& arguments);
 /// What can be refused before a model is loaded.
 Expected<void> check_speculation(const SpeculationArguments& arguments);

@@ -111,6 +111,22 @@ int run(const std::string& gauntlet, const std::string& models) {
                                 guessed.drafted, guessed.fault));
     }
   }
+  for (const auto& [name, more] : drafters) {
+    for (const char* lengths : {"fixed", "measured"}) {
+      std::vector<std::string> options = {
+          "--speculate",    name, "--draft-tree",    "3,4",
+          "--draft-tokens", "12", "--draft-lengths", lengths};
+      options.insert(options.end(), more.begin(), more.end());
+      const Said guessed = play(gauntlet, options);
+      const std::string how = name + ", a tree, " + lengths + " lengths: ";
+      verdict.claim(guessed.alone == plain.alone, how + "alone, the same bytes as without");
+      verdict.claim(guessed.together == plain.together, how + "among 15 others, too");
+      const bool is_fixed = lengths == std::string("fixed");
+      verdict.claim(guessed.fault.empty() && (!is_fixed || guessed.accepted > 0),
+                    fmt::format("{}{} of {} guesses accepted {}", how, guessed.accepted,
+                                guessed.drafted, guessed.fault));
+    }
+  }
   return verdict.exit_code();
 }
 

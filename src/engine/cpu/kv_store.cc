@@ -4,7 +4,7 @@
 
 #include "core/check.h"
 #include "engine/steps/step_data.h"
-#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/path_pages.h"
 
 namespace gauntlet::engine::cpu {
 namespace {
@@ -64,6 +64,24 @@ void KvStore::copy(const PageCopy& copy) {
     for (HostArray<std::uint8_t>* half : {&layers_[l].keys, &layers_[l].values}) {
       std::memcpy(half->data() + copy.to * page_bytes_, half->data() + copy.from * page_bytes_,
                   static_cast<std::size_t>(page_bytes_));
+    }
+  }
+}
+
+void KvStore::move(const RowMove& move) {
+  const kernels::cpu::PageLayout layout{
+      static_cast<int>(head_dim_),
+      element_bytes_ == 4 ? kernels::cpu::KvType::f32 : kernels::cpu::KvType::bf16};
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (groups_[l] != move.group) continue;
+    const auto page = [&](std::int64_t number, std::int64_t head_at) {
+      const std::int64_t at = number * page_bytes_ + head_at;
+      return kernels::cpu::Page{layers_[l].keys.data() + at, layers_[l].values.data() + at};
+    };
+    for (std::int64_t head_at = 0; head_at < page_bytes_; head_at += head_bytes_) {
+      const kernels::cpu::Page from = page(move.from_page, head_at);
+      kernels::cpu::copy_slot(layout, {from.keys, from.values}, move.from_slot,
+                              page(move.to_page, head_at), move.to_slot);
     }
   }
 }

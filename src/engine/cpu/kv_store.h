@@ -21,6 +21,7 @@ class KvStore {
   void write(std::int64_t layer, std::int32_t page, std::int64_t head, int slot, const float* k,
              const float* v);
   void copy(const PageCopy& copy);
+  void move(const RowMove& move);
 
   const std::uint8_t* keys(std::int64_t layer, std::int64_t head) const;
   const std::uint8_t* values(std::int64_t layer, std::int64_t head) const;

@@ -162,23 +162,23 @@ void Layers::attend(std::int64_t layer, int worker) {
   const std::int64_t heads_per_kv = config.num_heads / config.num_kv_heads;
   // Heads of a page lie side by side: with enough sequences to share out, one worker takes them
   // all.
-  const bool takes_all_heads = std::ssize(step_.items) >= kSharedItems * machine_.workers;
+  const bool takes_all_heads = std::ssize(step_.branches) >= kSharedItems * machine_.workers;
   std::int64_t tile = 0;
-  for (const StepItem& item : step_.items) {
-    const std::int64_t rows = item.num_tokens * heads_per_kv;
+  for (const Branch& branch : step_.branches) {
+    const std::int64_t rows = branch.num_tokens * heads_per_kv;
     for (std::int64_t first = 0; first < rows; first += kAttentionRows, ++tile) {
       const auto count = static_cast<int>(std::min<std::int64_t>(kAttentionRows, rows - first));
       for (std::int64_t head = 0; head < config.num_kv_heads; ++head) {
         const std::int64_t task = takes_all_heads ? tile : tile * config.num_kv_heads + head;
         if (task % machine_.workers == worker) {
-          attend_rows(layer, item, head, first, count, worker);
+          attend_rows(layer, branch, head, first, count, worker);
         }
       }
     }
   }
 }
 
-void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t head,
+void Layers::attend_rows(std::int64_t layer, const Branch& branch, std::int64_t head,
                          std::int64_t first_row, int num_rows, int worker) {
   const model::ModelConfig& config = machine_.model.config;
   const std::int64_t heads_per_kv = config.num_heads / config.num_kv_heads;
@@ -192,7 +192,7 @@ void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t 
   float* targets[kAttentionRows];
   std::int64_t last = 0;
   for (int r = 0; r < num_rows; ++r) {
-    const std::int64_t token = item.first_token + (first_row + r) / heads_per_kv;
+    const std::int64_t token = step_.branch_tokens[branch.first + (first_row + r) / heads_per_kv];
     const std::int64_t query_head = head * heads_per_kv + (first_row + r) % heads_per_kv;
     const float* q = buffers_.qkv.row(token) + query_head * dim;
     for (std::int64_t d = 0; d < dim; ++d) queries[r * dim + d] = q[d] * scale;
@@ -201,6 +201,7 @@ void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t 
     sinks[r] = machine_.model.layers[layer].sinks[query_head];
     targets[r] = buffers_.attended.row(token) + machine_.attended_begin + query_head * dim;
   }
+  const StepItem& item = step_.items[branch.item];
   const KvGroup group = machine_.kv.group_of(layer);
   kernels::cpu::AttentionTask task{.q = queries,
                                    .q_stride = dim,
@@ -218,6 +219,14 @@ void Layers::attend_rows(std::int64_t layer, const StepItem& item, std::int64_t 
                                    .k_base = machine_.kv.keys(layer, head),
                                    .v_base = machine_.kv.values(layer, head),
                                    .page_stride_bytes = machine_.kv.page_stride_bytes()};
+  if (branch.num_slots > 0) {
+    const kernels::cpu::TreePath path = step_.path(branch);
+    const auto bytes =
+        static_cast<std::size_t>(kernels::cpu::path_bytes(path, last, {task.head_dim, task.type}));
+    own.path_keys.resize(std::max(bytes, own.path_keys.size()));
+    own.path_values.resize(own.path_keys.size());
+    kernels::cpu::gather_path(path, last, {own.path_keys.data(), own.path_values.data()}, task);
+  }
   if (machine_.plan.attention == AttentionKind::flash) {
     machine_.kernels.flash_attention(task);
   } else {

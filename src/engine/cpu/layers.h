@@ -58,7 +58,7 @@ class Layers {
   void place_keys(std::int64_t layer, int worker);
   void place_head(std::int64_t layer, std::int64_t token, std::int64_t head);
   void attend(std::int64_t layer, int worker);
-  void attend_rows(std::int64_t layer, const StepItem& item, std::int64_t head,
+  void attend_rows(std::int64_t layer, const Branch& branch, std::int64_t head,
                    std::int64_t first_row, int num_rows, int worker);
 
   void fused_experts(const PackedLayer& layer, const Routing& routing, const Rows& normed,

@@ -121,13 +121,13 @@ void Layers::attend_with_own_heads(std::int64_t index, const Rows& normed, int w
       for (std::int64_t h = heads.begin; h < heads.end; ++h) place_head(index, t, h);
     }
   }
-  for (const StepItem& item : step_.items) {
-    const std::int64_t rows = item.num_tokens * per_kv;
+  for (const Branch& branch : step_.branches) {
+    const std::int64_t rows = branch.num_tokens * per_kv;
     for (std::int64_t first = 0; first < rows; first += kernels::cpu::kAttentionRows) {
       const auto count =
           static_cast<int>(std::min<std::int64_t>(kernels::cpu::kAttentionRows, rows - first));
       for (std::int64_t h = kv.begin; h < kv.end; ++h) {
-        attend_rows(index, item, h, first, count, worker);
+        attend_rows(index, branch, h, first, count, worker);
       }
     }
   }

@@ -51,7 +51,8 @@ class CpuRunner final : public Runner {
             .vocab = model_.config.vocab,
             .page_tokens = kernels::cpu::kPageTokens,
             .export_layers = std::ssize(machine_.export_layers),
-            .experts_per_token = model_.config.experts_per_token};
+            .experts_per_token = model_.config.experts_per_token,
+            .takes_trees = true};
   }
   int most_in_flight() const override { return 1; }
   StepTraffic last_traffic() const override { return traffic_; }
@@ -73,6 +74,7 @@ class CpuRunner final : public Runner {
     check(pending_ && ticket == ticket_, "no such step to finish");
     const StepData data = std::move(*pending_);
     pending_.reset();
+    for (const RowMove& move : data.moves) store_.move(move);
     for (const PageCopy& copy : data.copies) store_.copy(copy);
     const Step step(data);
     buffers_.residuals.resize(static_cast<std::size_t>(

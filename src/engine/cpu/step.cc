@@ -1,5 +1,7 @@
 #include "engine/cpu/step.h"
 
+#include <bit>
+
 namespace gauntlet::engine::cpu {
 namespace {
 
@@ -15,18 +17,63 @@ Step::Step(const StepData& data) : experts_per_token(data.experts_per_token) {
     const StepData::Item& item = data.items[i];
     items.push_back({.first_token = item.first_token,
                      .num_tokens = item.num_tokens,
+                     .context = item.context,
                      .tables = {data.table(i, KvGroup::full), data.table(i, KvGroup::sliding)}});
     for (std::int32_t t = 0; item.exports && t < item.num_tokens; ++t) {
       exported.push_back(item.first_token + t);
     }
-    item_of.insert(item_of.end(), static_cast<std::size_t>(item.num_tokens),
-                   static_cast<std::int32_t>(i));
+    const auto index = static_cast<std::int32_t>(i);
+    item_of.insert(item_of.end(), static_cast<std::size_t>(item.num_tokens), index);
+    data.is_tree(item) ? add_tree(data, index) : add_branch(data, index);
   }
   for (const StepToken& token : data.tokens) {
     ids.push_back(token.id);
     positions.push_back(token.position);
     slots.push_back(token.slot);
   }
+}
+
+void Step::add_branch(const StepData& data, std::int32_t index) {
+  const StepData::Item& item = data.items[static_cast<std::size_t>(index)];
+  branches.push_back(
+      {.item = index, .first = std::ssize(branch_tokens), .num_tokens = item.num_tokens});
+  for (std::int32_t t = 0; t < item.num_tokens; ++t) branch_tokens.push_back(item.first_token + t);
+}
+
+/// A branch for each leaf, with those tokens of its path that no earlier branch has.
+void Step::add_tree(const StepData& data, std::int32_t index) {
+  const StepData::Item& item = data.items[static_cast<std::size_t>(index)];
+  const auto seen = std::span(data.ancestors)
+                        .subspan(static_cast<std::size_t>(item.first_token),
+                                 static_cast<std::size_t>(item.num_tokens));
+  std::uint64_t inner = 0;  // tokens that some other sees
+  for (std::size_t t = 0; t < seen.size(); ++t) inner |= seen[t] & ~(std::uint64_t{1} << t);
+  std::uint64_t taken = 0;
+  for (std::size_t leaf = 0; leaf < seen.size(); ++leaf) {
+    if ((inner >> leaf & 1) != 0) continue;
+    Branch branch{
+        .item = index, .first = std::ssize(branch_tokens), .first_slot = std::ssize(path_slots)};
+    for (std::uint64_t rest = seen[leaf]; rest != 0; rest &= rest - 1) {
+      const int token = std::countr_zero(rest);
+      path_slots.push_back(item.context + token);
+      if ((taken >> token & 1) == 0) branch_tokens.push_back(item.first_token + token);
+    }
+    taken |= seen[leaf];
+    branch.num_tokens = std::ssize(branch_tokens) - branch.first;
+    branch.num_slots = std::ssize(path_slots) - branch.first_slot;
+    // The first branch of all may lie at its positions: then there is nothing to bring together.
+    const bool is_in_place = path_slots.back() == item.context + branch.num_slots - 1;
+    if (is_in_place) path_slots.resize(static_cast<std::size_t>(branch.first_slot));
+    if (is_in_place) branch.num_slots = 0;
+    branches.push_back(branch);
+  }
+}
+
+kernels::cpu::TreePath Step::path(const Branch& branch) const {
+  return {.first = items[static_cast<std::size_t>(branch.item)].context,
+          .slots = std::span(path_slots)
+                       .subspan(static_cast<std::size_t>(branch.first_slot),
+                                static_cast<std::size_t>(branch.num_slots))};
 }
 
 Buffers::Private::Private(const model::ModelConfig& config)

@@ -14,14 +14,26 @@
 #include "engine/steps/rank_sum.h"
 #include "engine/steps/rope.h"
 #include "engine/steps/step_data.h"
-#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/path_pages.h"
 
 namespace gauntlet::engine::cpu {
 
 struct StepItem {
   std::int64_t first_token = 0;
   std::int64_t num_tokens = 0;
+  std::int64_t context = 0;
   std::span<const std::int32_t> tables[kNumKvGroups];
+};
+
+/// Tokens of an item of which each sees those before it: all of them, or in a tree some of a path
+/// that no other branch has. Their queries are computed together.
+struct Branch {
+  std::int32_t item = 0;
+  std::int64_t first = 0;  // among Step::branch_tokens
+  std::int64_t num_tokens = 0;
+  /// Of the path that they end, behind the item's context; none where all lies at its position.
+  std::int64_t first_slot = 0;  // among Step::path_slots
+  std::int64_t num_slots = 0;
 };
 
 /// A step's data, by token. What it is made of outlives it.
@@ -33,10 +45,18 @@ struct Step {
   std::vector<std::int64_t> slots;
   std::vector<std::int32_t> item_of;  // per token
   std::vector<StepItem> items;
-  std::vector<std::int32_t> exported;  // tokens whose residuals are wanted
-  std::int64_t experts_per_token = 0;  // 0: the model's number
+  std::vector<Branch> branches;             // in the order of items
+  std::vector<std::int32_t> branch_tokens;  // of each branch, in the order of their positions
+  std::vector<std::int32_t> path_slots;     // of each branch
+  std::vector<std::int32_t> exported;       // tokens whose residuals are wanted
+  std::int64_t experts_per_token = 0;       // 0: the model's number
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(ids.size()); }
+  kernels::cpu::TreePath path(const Branch& branch) const;
+
+ private:
+  void add_branch(const StepData& data, std::int32_t item);
+  void add_tree(const StepData& data, std::int32_t item);
 };
 
 /// What never changes between steps.
@@ -89,9 +109,10 @@ struct Buffers {
     std::vector<std::int32_t> chosen;
     std::vector<float> chosen_weights;
     Routing routing;
-    std::vector<float> tile;       // gates and ups of one tile of tokens
-    std::vector<float> attention;  // queries, then outputs, of one tile
-    std::vector<float> scores;     // naive attention
+    std::vector<float> tile;                           // gates and ups of one tile of tokens
+    std::vector<float> attention;                      // queries, then outputs, of one tile
+    std::vector<float> scores;                         // naive attention
+    std::vector<std::uint8_t> path_keys, path_values;  // of a path through a tree
   };
   std::vector<Private> workers;
 };

@@ -230,6 +230,31 @@ void KvPool::trim(SequenceId id) {
   }
 }
 
+void KvPool::bring_together(SequenceId id, std::span<const std::int64_t> places) {
+  const Sequence& sequence = at(id);
+  check(sequence.ahead == 0, "positions are moved while a step writes behind them");
+  const auto page_tokens = config_.page_tokens;
+  const std::int64_t reserved = std::ssize(sequence.tables[0]) * page_tokens;
+  std::int64_t last = sequence.length - 1;
+  for (const std::int64_t from : places) {
+    check(from > last && from < reserved, "places on a path ascend, and were reserved");
+    last = from;
+  }
+  std::int64_t to = sequence.length;
+  for (const std::int64_t from : places) {
+    for (const KvGroup group : {KvGroup::full, KvGroup::sliding}) {
+      const auto& table = sequence.tables[static_cast<int>(group)];
+      if (from == to) continue;
+      moves_.push_back({.group = group,
+                        .from_page = table[from / page_tokens],
+                        .from_slot = static_cast<std::int32_t>(from % page_tokens),
+                        .to_page = table[to / page_tokens],
+                        .to_slot = static_cast<std::int32_t>(to % page_tokens)});
+    }
+    ++to;
+  }
+}
+
 std::int64_t KvPool::next_position(SequenceId sequence) const {
   return at(sequence).length + at(sequence).ahead;
 }
@@ -266,6 +291,13 @@ std::vector<PageCopy> KvPool::take_copies() { return std::exchange(copies_, {});
 void KvPool::return_copies(std::vector<PageCopy> copies) {
   copies.insert(copies.end(), copies_.begin(), copies_.end());
   copies_ = std::move(copies);
+}
+
+std::vector<RowMove> KvPool::take_moves() { return std::exchange(moves_, {}); }
+
+void KvPool::return_moves(std::vector<RowMove> moves) {
+  moves.insert(moves.end(), moves_.begin(), moves_.end());
+  moves_ = std::move(moves);
 }
 
 std::string KvPool::check_integrity() const {

@@ -49,6 +49,16 @@ struct PageCopy {
   std::int32_t to;
 };
 
+/// The executor moves one position's keys and values in every layer of the group before the step,
+/// moves in their order and before copies. A slot is a place in its page.
+struct RowMove {
+  KvGroup group;
+  std::int32_t from_page;
+  std::int32_t from_slot;
+  std::int32_t to_page;
+  std::int32_t to_slot;
+};
+
 using SequenceId = std::int64_t;
 
 class KvPool {
@@ -82,6 +92,9 @@ class KvPool {
   void retract(SequenceId sequence, std::int64_t count);
   /// Gives back pages reserved behind all that was committed or is under way.
   void trim(SequenceId sequence);
+  /// What the last step wrote at `places`, which ascend, comes to lie behind all that is committed,
+  /// in this order and before the next step: the tokens of a path through a tree.
+  void bring_together(SequenceId sequence, std::span<const std::int64_t> places);
   /// Where the next step writes: behind all that was committed or is under way.
   std::int64_t next_position(SequenceId sequence) const;
   /// Free pages that reserve() would take.
@@ -98,6 +111,9 @@ class KvPool {
   std::vector<PageCopy> take_copies();
   /// They were not made after all: they come first with the next call.
   void return_copies(std::vector<PageCopy> copies);
+  /// The same of what bring_together() asked for.
+  std::vector<RowMove> take_moves();
+  void return_moves(std::vector<RowMove> moves);
 
   /// Empty when counts, tables and free lists agree; otherwise what does not.
   std::string check_integrity() const;
@@ -131,6 +147,7 @@ class KvPool {
   std::unordered_map<SequenceId, Sequence> sequences_;
   SequenceId next_ = 1;
   std::vector<PageCopy> copies_;
+  std::vector<RowMove> moves_;
 };
 
 }  // namespace gauntlet::engine::inline kv

@@ -79,6 +79,8 @@ void each_field(Step& step, Each&& each) {
   each(step.masks);
   each(step.copies);
   each(step.experts_per_token);
+  each(step.moves);
+  each(step.ancestors);
 }
 
 template <class Result, class Each>

@@ -27,6 +27,9 @@ StepData some_step(std::uint64_t seed) {
   for (auto& mask : step.masks) mask.assign(random.next_below(5), 0xF0F0F0F0u);
   step.copies.assign(random.next_below(3), {KvGroup::sliding, number(), number()});
   step.experts_per_token = number();
+  step.moves.assign(random.next_below(3),
+                    {KvGroup::sliding, number(), number(), number(), number()});
+  step.ancestors.assign(random.next_below(9), random.next_below(1u << 30));
   return step;
 }
 
@@ -38,6 +41,8 @@ TEST(StepWire, brings_back_what_it_was_given) {
     ASSERT_TRUE(back) << back.error().message;
     EXPECT_EQ(back->tokens.size(), step.tokens.size());
     EXPECT_EQ(back->masks, step.masks);
+    EXPECT_EQ(back->ancestors, step.ancestors);
+    EXPECT_EQ(back->moves.size(), step.moves.size());
     EXPECT_EQ(back->tables[1], step.tables[1]);
     EXPECT_EQ(back->experts_per_token, step.experts_per_token);
     EXPECT_EQ(to_bytes(*back), bytes);

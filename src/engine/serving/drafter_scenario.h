@@ -37,25 +37,23 @@ inline std::int32_t approximate_token(const FakeRunner::History& history) {
 }
 
 enum class Guesses { right, all_right, wrong, mixed, hostile, ngram, experts, fed, several };
+enum class Shape { chain, tree };
 
 /// Guesses right or wrong as its seed has it, more than asked for, and ids that there are not.
+/// Trees are as wide and as deep as chance has it, too.
 class RandomDrafter final : public Drafter {
  public:
-  RandomDrafter(Guesses kind, std::uint64_t seed) : kind_(kind), random_(seed) {}
+  RandomDrafter(Guesses kind, std::uint64_t seed, Shape shape = Shape::chain)
+      : kind_(kind), shape_(shape), random_(seed) {}
   std::string_view name() const override { return "random"; }
+  bool fans_out() const override { return shape_ == Shape::tree; }
 
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
     std::vector<Draft> drafts;
     for (const DraftWish& wish : wishes) {
       EXPECT_GT(wish.most, 0);
-      Draft draft;
-      FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
       const std::uint64_t count = count_for(static_cast<std::uint64_t>(wish.most));
-      for (std::uint64_t i = 0; i < count; ++i) {
-        draft.push_back(guess(guessable_token(text)));
-        text.push_back(draft.back());
-      }
-      drafts.push_back(std::move(draft));
+      drafts.push_back(shape_ == Shape::tree ? tree(wish, count) : chain(wish, count));
     }
     return drafts;
   }
@@ -63,6 +61,30 @@ class RandomDrafter final : public Drafter {
   int ended = 0;
 
  private:
+  Draft chain(const DraftWish& wish, std::uint64_t count) {
+    Draft draft;
+    FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
+    for (std::uint64_t i = 0; i < count; ++i) {
+      draft.push_back(guess(guessable_token(text)));
+      text.push_back(draft.back());
+    }
+    return draft;
+  }
+
+  /// Behind the guess before it, or behind any; where a guess is right, its siblings seldom are.
+  Draft tree(const DraftWish& wish, std::uint64_t count) {
+    Draft draft;
+    std::vector<FakeRunner::History> texts = {{wish.tokens.begin(), wish.tokens.end()}};
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto row = random_.next_below(2) == 0 ? i : random_.next_below(i + 1);
+      FakeRunner::History text = texts[row];
+      draft.add(guess(guessable_token(text)), static_cast<std::int32_t>(row) - 1);
+      text.push_back(draft.back());
+      texts.push_back(std::move(text));
+    }
+    return draft;
+  }
+
   std::uint64_t count_for(std::uint64_t most) {
     if (kind_ == Guesses::all_right) return most;
     return random_.next_below(kind_ == Guesses::hostile ? 20 : most + 1);
@@ -85,14 +107,17 @@ class RandomDrafter final : public Drafter {
   }
 
   const Guesses kind_;
+  const Shape shape_;
   Random random_;
 };
 
 /// Must be shown what steps compute, and sees whether that is what the request says.
 class FedDrafter final : public Drafter {
  public:
-  explicit FedDrafter(std::uint64_t seed) : random_(seed) {}
+  explicit FedDrafter(std::uint64_t seed, Shape shape = Shape::chain)
+      : shape_(shape), random_(seed) {}
   std::string_view name() const override { return "fed"; }
+  bool fans_out() const override { return shape_ == Shape::tree; }
   std::vector<int> residuals_after() const override { return {0, 1}; }
 
   /// The fake runner's residuals are tokens, and those after a layer thousands more.
@@ -118,8 +143,11 @@ class FedDrafter final : public Drafter {
       ++asked;
       FakeRunner::History text(wish.tokens.begin(), wish.tokens.end());
       while (std::ssize(draft) < wish.most && random_.next_below(8) > 0) {
-        draft.push_back(guessable_token(text));
-        text.push_back(draft.back());
+        const std::int32_t right = guessable_token(text);
+        const auto last = static_cast<std::int32_t>(draft.size()) - 1;
+        if (shape_ == Shape::tree) draft.add(right ^ 1, last);
+        shape_ == Shape::tree ? draft.add(right, last) : draft.push_back(right);
+        text.push_back(right);
       }
     }
     return drafts;
@@ -128,6 +156,7 @@ class FedDrafter final : public Drafter {
   int asked = 0;
 
  private:
+  const Shape shape_;
   Random random_;
   std::map<std::int64_t, std::map<std::int64_t, std::int32_t>> seen_;  // by request and position
 };
@@ -138,7 +167,7 @@ inline MakesDrafter one_drafter(std::shared_ptr<Drafter> drafter) {
   return [drafter](Executor&) { return std::vector{drafter}; };
 }
 
-inline MakesDrafter drafters_for(Guesses kind, std::uint64_t seed) {
+inline MakesDrafter drafters_for(Guesses kind, std::uint64_t seed, Shape shape = Shape::chain) {
   return [=](Executor& target) -> std::vector<std::shared_ptr<Drafter>> {
     switch (kind) {
       case Guesses::ngram:
@@ -146,12 +175,12 @@ inline MakesDrafter drafters_for(Guesses kind, std::uint64_t seed) {
       case Guesses::experts:
         return {std::make_shared<SelfDrafter>(target, 1)};
       case Guesses::fed:
-        return {std::make_shared<FedDrafter>(seed)};
+        return {std::make_shared<FedDrafter>(seed, shape)};
       case Guesses::several:
         return {std::make_shared<NgramDrafter>(), std::make_shared<SelfDrafter>(target, 2),
-                std::make_shared<FedDrafter>(seed)};
+                std::make_shared<FedDrafter>(seed, shape)};
       default:
-        return {std::make_shared<RandomDrafter>(kind, seed)};
+        return {std::make_shared<RandomDrafter>(kind, seed, shape)};
     }
   };
 }

@@ -17,6 +17,7 @@
 
 #include "engine/kv/prefix_cache.h"
 #include "engine/serving/fair_shares.h"
+#include "engine/speculation/draft.h"
 
 namespace gauntlet::engine::inline serving {
 
@@ -78,11 +79,11 @@ struct Work {
   SequenceId sequence = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
-  bool is_last = false;                   // the token after these is not known yet
-  bool is_kept_slot = false;              // its request is done, and nobody reads what comes out
-  std::int64_t room_for_drafts = 0;       // positions reserved behind them for guesses
-  std::vector<std::int32_t> drafts = {};  // at most so many, which the caller puts there
-  std::size_t drafter = 0;                // who guessed them; the caller's number
+  bool is_last = false;              // the token after these is not known yet
+  bool is_kept_slot = false;         // its request is done, and nobody reads what comes out
+  std::int64_t room_for_drafts = 0;  // places reserved behind them for guesses
+  Draft drafts = {};                 // at most so many, which the caller puts there
+  std::size_t drafter = 0;           // who guessed them; the caller's number
   /// Its one token is what this item of the plan before samples; none: all are known.
   std::optional<std::size_t> late_item = {};
 };

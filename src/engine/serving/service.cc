@@ -32,6 +32,13 @@ std::vector<Feeding> feeding_of(const std::vector<std::shared_ptr<Drafter>>& dra
   return feeding;
 }
 
+std::vector<TreeShape> trees_of(const std::vector<std::shared_ptr<Drafter>>& drafters,
+                                const TreeShape& tree) {
+  std::vector<TreeShape> trees;
+  for (const auto& drafter : drafters) trees.push_back(drafter->fans_out() ? tree : TreeShape());
+  return trees;
+}
+
 void tell(const RequestEvents& events, const FinishEvent& event) {
   try {
     if (events.on_finish) events.on_finish(event);
@@ -49,7 +56,9 @@ Service::Service(Executor& executor, const ServiceConfig& config)
       shares_(config.shares),
       scheduler_(executor.kv(), scheduler_config_),
       drafters_(config.speculation.all()),
-      budget_(config.speculation.lengths, config.speculation.max_drafts, feeding_of(drafters_)) {}
+      tree_(config.speculation.tree),
+      budget_(config.speculation.lengths, config.speculation.max_drafts, feeding_of(drafters_),
+              trees_of(drafters_, tree_)) {}
 
 Service::~Service() {
   // The executor outlives this, and must have nothing under way.
@@ -240,6 +249,8 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
   for (Flight& later : flights_) {
     if (later.ticket != 0) executor_.abandon(std::exchange(later.ticket, 0));
   }
+  // Nor are guesses worth a second try.
+  for (Work& work : flight.plan.work) work.drafts = {};
   std::vector<Work> live;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
@@ -334,24 +345,26 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
 
 void Service::deliver(const Work& work, ItemResult result) {
   if (!tell_prompt(work.id)) return;
-  std::vector<RowResult> rows = std::move(result.rows);
-  const std::size_t num_drafts = rows.size();
-  rows.push_back({.token = result.token,
-                  .log_probability = result.log_probability,
-                  .logits = std::move(result.logits)});
-  if (num_drafts > 0) {
-    choices_.at(work.id).speculation.add_step(std::ssize(rows) - 1);
-    live_.speculation.add_step(std::ssize(rows) - 1);
+  Outcome outcome{.result = std::move(result)};
+  const std::vector<std::int32_t> path = accepted_path(work.drafts, outcome.drawn());
+  std::vector<RowResult> rows = std::move(outcome.result.rows);
+  rows.push_back({.token = outcome.result.token,
+                  .log_probability = outcome.result.log_probability,
+                  .logits = std::move(outcome.result.logits)});
+  if (!work.drafts.empty()) {
+    choices_.at(work.id).speculation.add_step(std::ssize(work.drafts));
+    live_.speculation.add_step(std::ssize(work.drafts));
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool is_guessed = i < num_drafts && rows[i].token == work.drafts[i];
-    if (is_guessed) {
-      choices_.at(work.id).speculation.add_accepted(i);
-      live_.speculation.add_accepted(i);
-    }
-    if (!deliver(work.id, std::move(rows[i])) || !is_guessed) return;
+  if (work.drafts.is_tree()) bring_together(work, path);
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    choices_.at(work.id).speculation.add_accepted(i);
+    live_.speculation.add_accepted(i);
+    if (!deliver(work.id, std::move(rows[row]))) return;
     scheduler_.accept_draft(work.id);
+    row = static_cast<std::size_t>(path[i]) + 1;
   }
+  deliver(work.id, std::move(rows[row]));
 }
 
 bool Service::deliver(RequestId id, RowResult row) {

@@ -107,6 +107,9 @@ class Service {
   struct Outcome {
     ItemResult result;
     std::string error;  // empty: there is a result
+
+    /// The token after the last known one, and after each guess.
+    std::vector<std::int32_t> drawn() const;
   };
   struct Flight {
     StepPlan plan;
@@ -136,8 +139,11 @@ class Service {
   /// Tells the budget what a step took.
   void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
   SamplingParams sampling_after(const Work& work) const;
-  /// Guesses behind the item's token, as far as masks allow them.
-  void add_drafts(const Work& work, BatchItem& item);
+  /// That who fans out may make of a work's guesses.
+  TreeShape tree_for(const Work& work, const Drafter& drafter) const;
+  /// Guesses behind the item's token, as far as its limit and masks allow them; the others are cut
+  /// from the work.
+  void add_drafts(Work& work, BatchItem& item);
   static bool runs_ahead(const Choice& choice);
   void take_inbox();
   /// Plans a step and submits it; false when there is nothing to compute, or it cannot be
@@ -149,11 +155,13 @@ class Service {
   void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
   static void tell_prefill(const Choice& choice, std::int64_t done);
   enum class Exports { none, residuals };
-  BatchItem item_for(const Work& work, Exports exports);
-  std::vector<BatchItem> items_for(const std::vector<Work>& work, Exports exports);
-  std::vector<Outcome> run_apart(const std::vector<Work>& work);
+  BatchItem item_for(Work& work, Exports exports);
+  std::vector<BatchItem> items_for(std::vector<Work>& work, Exports exports);
+  std::vector<Outcome> run_apart(std::vector<Work> work);
   std::vector<Outcome> run_halves(const std::vector<Work>& work, const std::string& fault);
   void check_executor();
+  /// Before any guess of a tree is accepted: a path of them comes to lie behind the known token.
+  void bring_together(const Work& work, const std::vector<std::int32_t>& path);
   /// Whether this work computes log-probabilities of the prompt's tokens.
   bool scores_prompt(const Work& work) const;
   void score_prompt(const Work& work, BatchItem& item) const;
@@ -178,6 +186,7 @@ class Service {
   std::atomic<double> shares_;
   Scheduler scheduler_;
   std::vector<std::shared_ptr<Drafter>> drafters_;  // null: it threw
+  const TreeShape tree_;                            // of those that fan out
   DraftBudget budget_;
   // Of the engine thread:
   std::map<RequestId, Choice> choices_;

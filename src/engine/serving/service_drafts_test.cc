@@ -56,7 +56,8 @@ DraftScript draft_script(std::uint64_t seed) {
 struct DraftBench {
   DraftBench(int in_flight, std::int64_t pages, const SchedulerConfig& scheduler,
              const MakesDrafter& makes, std::int64_t most,
-             DraftLengths lengths = DraftLengths::fixed, std::function<double()> clock = {}) {
+             DraftLengths lengths = DraftLengths::fixed, std::function<double()> clock = {},
+             const TreeShape& tree = {}) {
     model::ModelConfig config;
     config.name = "fake";
     config.vocab = kDraftVocab;
@@ -79,7 +80,7 @@ struct DraftBench {
         std::move(made));
     SchedulerConfig limits = scheduler;
     limits.max_step_tokens = 24;
-    Speculation guesses{.max_drafts = most, .lengths = lengths};
+    Speculation guesses{.max_drafts = most, .lengths = lengths, .tree = tree};
     if (makes) guesses.others = makes(*executor);
     if (makes) {
       guesses.drafter = guesses.others.front();
@@ -167,7 +168,10 @@ struct DraftCase {
   int in_flight = 1;
   SchedulerConfig scheduler = {};
   DraftLengths lengths = DraftLengths::fixed;
+  Shape shape = Shape::chain;
 };
+constexpr DraftLengths kFixed = DraftLengths::fixed;
+constexpr TreeShape kTree{.width = 3, .depth = 5};
 class Speculation : public testing::TestWithParam<DraftCase> {};
 
 TEST_P(Speculation, changes_nobodys_tokens) {
@@ -177,12 +181,17 @@ TEST_P(Speculation, changes_nobodys_tokens) {
   std::int64_t preempted = 0;
   std::int64_t reused = 0;
   int most_in_flight = 0;
+  std::int64_t trees = 0;
+  std::int64_t moves = 0;
+  const bool is_tree = here.shape == Shape::tree;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     const DraftScript script = draft_script(seed);
     DraftBench without(here.in_flight, here.pages, here.scheduler, nullptr, 0);
-    DraftBench with(here.in_flight, here.pages, here.scheduler, drafters_for(here.guesses, seed),
-                    static_cast<std::int64_t>(1 + seed % 7), here.lengths);
+    DraftBench with(here.in_flight, here.pages, here.scheduler,
+                    drafters_for(here.guesses, seed, here.shape),
+                    static_cast<std::int64_t>(1 + seed % (is_tree ? 17 : 7)), here.lengths, {},
+                    is_tree ? kTree : TreeShape());
     DraftRun plain = run(script, without);
     DraftRun guessed = run(script, with);
     expect_equal(script, plain, guessed);
@@ -192,10 +201,18 @@ TEST_P(Speculation, changes_nobodys_tokens) {
     most_in_flight = std::max(most_in_flight, with.runner->most_seen_in_flight);
     drafted += stats.speculation.drafted;
     accepted += stats.speculation.accepted;
+    for (const StepData& step : with.runner->steps) {
+      trees += !step.ancestors.empty();
+      moves += std::ssize(step.moves);
+    }
     preempted += stats.scheduler.preemptions;
     reused += stats.scheduler.prefix_hits;
   }
   EXPECT_GT(drafted, 500);
+  EXPECT_TRUE(is_tree ? trees > 50 : trees == 0) << trees;
+  if (is_tree && here.guesses != Guesses::wrong) {
+    EXPECT_GT(moves, 10);
+  }
   if (here.lengths == DraftLengths::measured) {
     EXPECT_EQ(most_in_flight, here.in_flight);
   }
@@ -203,7 +220,7 @@ TEST_P(Speculation, changes_nobodys_tokens) {
     EXPECT_LT(accepted, drafted / 8) << "only masks can make a wrong guess right";
   } else if (here.guesses == Guesses::right || here.guesses == Guesses::mixed ||
              here.guesses == Guesses::experts) {
-    EXPECT_GT(accepted, drafted / 2);
+    EXPECT_GT(accepted, drafted / (is_tree ? 4 : 2));
   }
   if (here.pages < 100 && here.pages != 60) {
     EXPECT_GT(preempted, 0);
@@ -239,6 +256,109 @@ INSTANTIATE_TEST_SUITE_P(
                   1,
                   {.batching = Batching::fixed, .fixed_slots = FixedSlots::kept}}),
     [](const auto& test) { return test.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Trees, Speculation,
+    testing::Values(
+        DraftCase{"right", Guesses::right, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"wrong", Guesses::wrong, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"mixed", Guesses::mixed, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"hostile", Guesses::hostile, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"ngram", Guesses::ngram, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"fed", Guesses::fed, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"several", Guesses::several, 400, 1, {}, kFixed, Shape::tree},
+        DraftCase{"several_few_pages", Guesses::several, 40, 1, {}, kFixed, Shape::tree},
+        DraftCase{
+            "several_measured", Guesses::several, 400, 2, {}, DraftLengths::measured, Shape::tree},
+        DraftCase{"few_pages", Guesses::mixed, 40, 1, {}, kFixed, Shape::tree},
+        DraftCase{"few_places", Guesses::mixed, 400, 1, {.max_running = 3}, kFixed, Shape::tree},
+        DraftCase{"uncached",
+                  Guesses::mixed,
+                  60,
+                  1,
+                  {.prefix_caching = PrefixCaching::off},
+                  kFixed,
+                  Shape::tree},
+        DraftCase{"two_in_flight", Guesses::mixed, 400, 2, {}, kFixed, Shape::tree},
+        DraftCase{"two_in_flight_measured",
+                  Guesses::mixed,
+                  400,
+                  2,
+                  {},
+                  DraftLengths::measured,
+                  Shape::tree},
+        DraftCase{"two_in_flight_few_pages", Guesses::mixed, 40, 2, {}, kFixed, Shape::tree},
+        DraftCase{
+            "unchunked", Guesses::mixed, 200, 1, {.chunking = Chunking::off}, kFixed, Shape::tree},
+        DraftCase{"fixed",
+                  Guesses::mixed,
+                  400,
+                  1,
+                  {.batching = Batching::fixed, .fixed_slots = FixedSlots::kept},
+                  kFixed,
+                  Shape::tree}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Speculation, brings_a_path_to_its_place_before_the_next_step) {
+  /// Two wrong guesses before each right one.
+  struct Fork final : Drafter {
+    std::string_view name() const override { return "fork"; }
+    bool fans_out() const override { return true; }
+    std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
+      Draft draft;
+      FakeRunner::History text(wishes[0].tokens.begin(), wishes[0].tokens.end());
+      for (std::int32_t level = 0, parent = -1; level < 3; ++level) {
+        const std::int32_t right = guessable_token(text);
+        for (const std::int32_t token : {right ^ 1, right ^ 2, right}) draft.add(token, parent);
+        text.push_back(right);
+        parent = static_cast<std::int32_t>(draft.size()) - 1;
+      }
+      return {draft};
+    }
+  };
+  DraftBench bench(1, 400, {}, one_drafter(std::make_shared<Fork>()), 9, kFixed, {}, kTree);
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+    EXPECT_EQ(bench.service->check_integrity(), "");
+  }
+  FakeRunner::History text = {1, 2};
+  for (const std::int32_t token : events.tokens[0]) {
+    EXPECT_EQ(token, guessable_token(text));
+    text.push_back(token);
+  }
+  // The prompt and its token, two trees of three right guesses.
+  ASSERT_EQ(bench.runner->steps.size(), 3u);
+  EXPECT_EQ(bench.runner->steps[1].tokens.size(), 10u);
+  EXPECT_EQ(bench.runner->steps[1].moves.size(), 0u);
+  EXPECT_EQ(bench.runner->steps[2].moves.size(), 6u) << "three positions in each group";
+  EXPECT_EQ(events.ends[0].speculation.accepted, 6);
+  EXPECT_EQ(events.ends[0].speculation.by_position, (std::vector<std::int64_t>{2, 2, 2}));
+}
+
+TEST(Speculation, goes_on_without_a_drafter_whose_tree_is_none) {
+  struct Loop final : Drafter {
+    std::string_view name() const override { return "loop"; }
+    bool fans_out() const override { return true; }
+    std::vector<Draft> propose(std::span<const DraftWish>) override {
+      Draft draft;
+      draft.add(1, -1);
+      draft.add(2, 1);
+      return {draft};
+    }
+  };
+  DraftBench bench(1, 400, {}, one_drafter(std::make_shared<Loop>()), 3, kFixed, {}, kTree);
+  RecordedEvents events;
+  ASSERT_TRUE(bench.service->submit(
+      {.prompt = {1, 2}, .max_tokens = 9, .end_of_sequence = EndOfSequence::ignored},
+      events.events_to()));
+  while (bench.service->step()) {
+  }
+  EXPECT_EQ(events.tokens[0].size(), 9u);
+  EXPECT_TRUE(bench.service->stats().draft_fault.starts_with("a guess follows one that comes"));
+}
 
 TEST(Speculation, hashes_and_commits_only_what_was_accepted_and_said) {
   DraftBench bench(1, 400, {}, drafters_for(Guesses::all_right, 1), 7);

@@ -7,24 +7,32 @@
 #include "engine/serving/service.h"
 
 namespace gauntlet::engine::inline serving {
-
 namespace {
 
-/// Leading guesses that are what was drawn.
-std::int64_t num_right(const Work& work, const ItemResult& result) {
-  const auto right = std::ranges::mismatch(result.rows, work.drafts, {}, &RowResult::token).in1;
-  return right - result.rows.begin();
+/// Of a guess that no row is made for.
+constexpr std::int32_t kCut = -1;
+
+bool has_later_sibling(const Draft& guesses, std::size_t i) {
+  for (std::size_t j = i + 1; guesses.is_tree() && j < guesses.size(); ++j) {
+    if (guesses.parent(j) == guesses.parent(i)) return true;
+  }
+  return false;
 }
 
-/// Of numbers [layers, tokens, hidden], those of the first so many tokens.
-void keep_first(std::vector<float>& numbers, std::int64_t tokens, std::int64_t kept,
-                std::int64_t hidden) {
+/// Of numbers [layers, tokens, hidden], those of the first `known` tokens and of a path of guesses
+/// behind them.
+void keep_right(std::vector<float>& numbers, std::int64_t tokens, std::int64_t known,
+                std::span<const std::int32_t> path, std::int64_t hidden) {
   const std::int64_t layers = std::ssize(numbers) / (tokens * hidden);
-  for (std::int64_t l = 1; l < layers && kept < tokens; ++l) {
-    std::copy_n(numbers.begin() + l * tokens * hidden, kept * hidden,
-                numbers.begin() + l * kept * hidden);
+  auto to = numbers.begin();
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const auto layer = numbers.begin() + l * tokens * hidden;
+    to = std::copy_n(layer, known * hidden, to);
+    for (const std::int32_t guess : path) {
+      to = std::copy_n(layer + (known + guess) * hidden, hidden, to);
+    }
   }
-  numbers.resize(static_cast<std::size_t>(layers * kept * hidden));
+  numbers.erase(to, numbers.end());
 }
 
 }  // namespace
@@ -68,12 +76,11 @@ void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcom
       step.prompt_tokens += work.count;
       continue;
     }
-    const std::int64_t drafted = std::ssize(outcomes[i].result.rows);
-    const std::int64_t accepted = num_right(work, outcomes[i].result);
+    const std::int64_t accepted = std::ssize(accepted_path(work.drafts, outcomes[i].drawn()));
     ++step.requests;
-    step.rows += 1 + drafted;
+    step.rows += 1 + std::ssize(work.drafts);
     step.tokens += 1 + accepted;
-    budget_.add(work.id, work.drafter, drafted, accepted);
+    budget_.add(work.id, work.drafter, work.drafts.num_levels(), accepted);
   }
   if (!flight.plan.work.empty()) budget_.add(step);
 }
@@ -84,11 +91,13 @@ void Service::tell_drafters(Flight& flight, std::vector<Outcome>& outcomes) {
     const Work& work = flight.plan.work[i];
     if (!choices_.contains(work.id)) continue;
     ItemResult& result = outcomes[i].result;
-    const std::int64_t held = work.count + num_right(work, result);
-    keep_first(result.residuals, work.count + std::ssize(result.rows), held,
+    const auto path = accepted_path(work.drafts, outcomes[i].drawn());
+    keep_right(result.residuals, work.count + std::ssize(result.rows), work.count, path,
                executor_.config().hidden);
-    tokens.push_back(
-        {.id = work.id, .begin = work.begin, .count = held, .residuals = result.residuals});
+    tokens.push_back({.id = work.id,
+                      .begin = work.begin,
+                      .count = work.count + std::ssize(path),
+                      .residuals = result.residuals});
   }
   const double started_s = now_s_();
   for (const std::size_t drafter : flight.fed) {
@@ -99,6 +108,19 @@ void Service::tell_drafters(Flight& flight, std::vector<Outcome>& outcomes) {
     }
   }
   flight.feed_s = now_s_() - started_s;
+}
+
+void Service::bring_together(const Work& work, const std::vector<std::int32_t>& path) {
+  std::vector<std::int64_t> places;
+  for (const std::int32_t guess : path) places.push_back(work.begin + work.count + guess);
+  executor_.kv().bring_together(work.sequence, places);
+}
+
+std::vector<std::int32_t> Service::Outcome::drawn() const {
+  std::vector<std::int32_t> tokens;
+  for (const RowResult& row : result.rows) tokens.push_back(row.token);
+  tokens.push_back(result.token);
+  return tokens;
 }
 
 bool Service::drafts_now() const {
@@ -112,8 +134,10 @@ std::int64_t Service::wished_drafts(RequestId id) const {
   const auto found = choices_.find(id);
   if (found == choices_.end()) return 0;
   const Choice& choice = found->second;
-  if (choice.seen) return 0;
-  return std::min(budget_.length(id), choice.limit - choice.made - 1);
+  const std::int64_t longest = choice.limit - choice.made - 1;
+  if (choice.seen || longest <= 0) return 0;
+  const std::int64_t wished = std::min(budget_.length(id), kMostGuesses);
+  return tree_.is_chain() ? std::min(wished, longest) : wished;
 }
 
 void Service::drop(std::size_t drafter, const std::string& fault) {
@@ -131,10 +155,9 @@ void Service::draft(std::size_t drafter, const std::vector<DraftWish>& wishes,
     std::vector<Draft> drafts = drafters_[drafter]->propose(wishes);
     check(drafts.size() == wishes.size(), "a drafter answers every wish");
     for (std::size_t i = 0; i < drafts.size(); ++i) {
-      Draft& draft = drafts[i];
-      if (std::ssize(draft) > wishes[i].most)
-        draft.resize(static_cast<std::size_t>(wishes[i].most));
-      works[i]->drafts = std::move(draft);
+      check(drafts[i].is_well_formed(), "a guess follows one that comes before it");
+      drafts[i].shorten(wishes[i].most);
+      works[i]->drafts = std::move(drafts[i]);
       works[i]->drafter = drafter;
       timed.longest = std::max(timed.longest, wishes[i].most);
     }
@@ -143,6 +166,12 @@ void Service::draft(std::size_t drafter, const std::vector<DraftWish>& wishes,
   }
   timed.requests += std::ssize(wishes);
   timed.seconds += now_s_() - started_s;
+}
+
+TreeShape Service::tree_for(const Work& work, const Drafter& drafter) const {
+  const Choice& choice = choices_.at(work.id);
+  const TreeShape tree = drafter.fans_out() ? tree_ : TreeShape();
+  return {.width = tree.width, .depth = std::min(tree.depth, choice.limit - choice.made - 1)};
 }
 
 void Service::draft(Flight& flight) {
@@ -163,12 +192,15 @@ void Service::draft(Flight& flight) {
       std::vector<DraftWish> wishes;
       std::vector<Work*> works;
       for (const auto& [work, picks] : open) {
-        if (picks[turn].drafter != d) continue;
+        if (picks[turn].drafter != d || !drafters_[d]) continue;
+        const TreeShape tree = tree_for(*work, *drafters_[d]);
+        const std::int64_t most = std::min(work->room_for_drafts, picks[turn].length);
         wishes.push_back({.id = work->id,
                           .sequence = work->sequence,
                           .tokens = scheduler_.tokens(work->id),
-                          .most = std::min(work->room_for_drafts, picks[turn].length),
-                          .sampling = sampling_after(*work)});
+                          .most = tree.is_chain() ? std::min(most, tree.depth) : most,
+                          .sampling = sampling_after(*work),
+                          .tree = tree});
         works.push_back(work);
       }
       draft(d, wishes, works, flight.drafts[d]);
@@ -176,36 +208,60 @@ void Service::draft(Flight& flight) {
   }
 }
 
-void Service::add_drafts(const Work& work, BatchItem& item) {
+void Service::add_drafts(Work& work, BatchItem& item) {
   const Choice& choice = choices_.at(work.id);
   const model::ModelConfig& config = executor_.config();
   const auto is_end = [&](std::int32_t token) {
     return choice.request->end_of_sequence == EndOfSequence::ends &&
            std::ranges::find(config.eos_ids, token) != config.eos_ids.end();
   };
-  std::unique_ptr<MaskCursor> ahead;
-  for (const std::int32_t token : work.drafts) {
+  // By row, of the last known token and of each guess that stays: what may follow it, and a cursor
+  // there, which its last guess takes over.
+  std::vector<std::vector<std::uint32_t>> masks;
+  masks.push_back(std::move(item.allowed));
+  std::vector<std::unique_ptr<MaskCursor>> cursors(1);
+  std::vector<std::int64_t> depths = {0};
+  const Draft guesses = std::exchange(work.drafts, {});
+  std::vector<std::int32_t> row_of(guesses.size(), kCut);
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    const std::int32_t row = guesses.parent(i) < 0 ? 0 : row_of[guesses.parent(i)];
+    if (row == kCut || depths[row] == choice.limit - choice.made - 1) continue;
+    const std::int32_t token = guesses[i];
     const bool is_known = token >= 0 && token < config.vocab;
-    if (!is_known || is_end(token) || !allows(item.allowed, token)) return;
+    if (!is_known || is_end(token) || !allows(masks[row], token)) continue;
+    std::unique_ptr<MaskCursor> cursor;
     std::vector<std::uint32_t> mask;
     if (choice.mask) {
       try {
-        if (!ahead) ahead = choice.mask->fork();
-        ahead->accept(token);
-        mask = checked(ahead->mask());
+        cursor = row == 0                        ? choice.mask->fork()
+                 : has_later_sibling(guesses, i) ? cursors[row]->fork()
+                                                 : std::move(cursors[row]);
+        cursor->accept(token);
+        mask = checked(cursor->mask());
       } catch (const std::exception&) {
-        return;  // a mask that cannot be had now is asked for again when the token is there
+        continue;  // a mask that cannot be had now is asked for again when the token is there
       }
     }
+    work.drafts.add(token, row - 1);
+    row_of[i] = static_cast<std::int32_t>(work.drafts.size());
+    masks.push_back(std::move(mask));
+    cursors.push_back(std::move(cursor));
+    depths.push_back(depths[row] + 1);
+  }
+  work.drafts.simplify();
+  const std::int64_t drawn = item.sampling.step;
+  for (std::size_t row = 0; row < work.drafts.size(); ++row) {
     item.rows.push_back({.token = std::ssize(item.tokens) - 1,
                          .want = item.want,
                          .sampling = item.sampling,
-                         .allowed = std::exchange(item.allowed, std::move(mask))});
-    item.tokens.push_back(token);
-    ++item.num_drafts;
-    ++item.sampling.step;
-    item.role = ItemRole::decode;
+                         .allowed = std::move(masks[row])});
+    item.tokens.push_back(work.drafts[row]);
+    item.sampling.step = drawn + depths[row + 1];
   }
+  item.allowed = std::move(masks.back());
+  item.num_drafts = std::ssize(work.drafts);
+  item.parents = work.drafts.parents;
+  if (item.num_drafts > 0) item.role = ItemRole::decode;
 }
 
 /// Of the token after these. Steps under way have drawn before it.
@@ -216,7 +272,7 @@ SamplingParams Service::sampling_after(const Work& work) const {
   return sampling;
 }
 
-BatchItem Service::item_for(const Work& work, Exports exports) {
+BatchItem Service::item_for(Work& work, Exports exports) {
   const auto known = scheduler_.tokens(work.id);
   BatchItem item{.sequence = work.sequence};
   if (work.begin + work.count <= std::ssize(known)) {
@@ -244,16 +300,16 @@ BatchItem Service::item_for(const Work& work, Exports exports) {
   return item;
 }
 
-std::vector<BatchItem> Service::items_for(const std::vector<Work>& work, Exports exports) {
+std::vector<BatchItem> Service::items_for(std::vector<Work>& work, Exports exports) {
   std::vector<BatchItem> items;
   items.reserve(work.size());
-  for (const Work& one : work) items.push_back(item_for(one, exports));
+  for (Work& one : work) items.push_back(item_for(one, exports));
   return items;
 }
 
 /// A step that throws is halved until only those requests fail which fail alone. With one fault
 /// among them, that computes everybody else's part about twice.
-std::vector<Service::Outcome> Service::run_apart(const std::vector<Work>& work) {
+std::vector<Service::Outcome> Service::run_apart(std::vector<Work> work) {
   if (work.empty()) return {};
   try {
     std::vector<ItemResult> results =

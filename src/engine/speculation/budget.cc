@@ -7,10 +7,10 @@
 namespace gauntlet::engine::inline speculation {
 namespace {
 
-constexpr std::int64_t kLengths[] = {1, 3, 7};
-constexpr double kFresh = 0.2;       // weight of the newest time of a step
-constexpr double kMemory = 0.9;      // of what is known of acceptance, after each step
-constexpr double kGuessed = 0.7;     // acceptance before anything was tried
+constexpr std::int64_t kLengths[] = {1, 3, 7};  // of a chain
+constexpr double kFresh = 0.2;                  // weight of the newest time of a step
+constexpr double kMemory = 0.9;                 // of what is known of acceptance, after each step
+constexpr double kGuessed = 0.7;                // acceptance before anything was tried
 constexpr double kPriorTries = 2;    // that all requests' acceptance counts for in each one's
 constexpr double kUnknownRow = 0.2;  // cost of a row more, of a step of one, until measured
 constexpr double kMargin = 1.02;     // a gain must show over noise
@@ -54,9 +54,11 @@ double guessing_s(const TimedStep& step) {
 
 }  // namespace
 
-DraftBudget::DraftBudget(DraftLengths lengths, std::int64_t most, std::vector<Feeding> drafters)
+DraftBudget::DraftBudget(DraftLengths lengths, std::int64_t most, std::vector<Feeding> drafters,
+                         const std::vector<TreeShape>& trees)
     : lengths_(lengths), most_(most), plain_every_(kFirstPlainEvery) {
   for (const Feeding feeding : drafters) drafters_.push_back({.feeding = feeding});
+  for (std::size_t d = 0; d < trees.size(); ++d) drafters_[d].tree = trees[d];
 }
 
 void DraftBudget::Acceptance::add(std::int64_t drafted, std::int64_t accepted) {
@@ -98,11 +100,29 @@ double DraftBudget::draft_cost_s(const Drafter& drafter, std::int64_t length) {
   return seconds * static_cast<double>(length) / static_cast<double>(known);
 }
 
+std::vector<std::int64_t> DraftBudget::lengths(const Drafter& drafter) const {
+  std::vector<std::int64_t> lengths;
+  if (drafter.tree.is_chain()) {
+    for (const std::int64_t length : kLengths) lengths.push_back(std::min(length, most_));
+    return lengths;
+  }
+  const std::int64_t width = drafter.tree.width;
+  const std::int64_t most = std::min(most_, width * std::min(drafter.tree.depth, most_));
+  for (std::int64_t length = width; length < most; length *= 2) lengths.push_back(length);
+  lengths.push_back(most);
+  return lengths;
+}
+
+std::int64_t DraftBudget::levels(const Drafter& drafter, std::int64_t length) {
+  const std::int64_t width = drafter.tree.width;
+  return std::min(drafter.tree.depth, (length + width - 1) / width);
+}
+
 double DraftBudget::gain_s(const Drafter& drafter, double probability, std::int64_t length) const {
   // In a batch all guess alike: a row's cost is that of its share in such a step.
   const double token_s = cost_s(now_) / static_cast<double>(now_);
   const double guess_s = draft_cost_s(drafter, length) + drafter.feed_s;
-  return expected_tokens(probability, length) * token_s -
+  return expected_tokens(probability, levels(drafter, length)) * token_s -
          kMargin * (static_cast<double>(length) * row_cost_s(now_ * length) + guess_s);
 }
 
@@ -110,8 +130,7 @@ DraftBudget::Gain DraftBudget::best_gain(std::size_t index, const Acceptance* ow
   const Drafter& drafter = drafters_[index];
   const double p = probability(index, own);
   Gain best;
-  for (const std::int64_t wanted : kLengths) {
-    const std::int64_t length = std::min(wanted, most_);
+  for (const std::int64_t length : lengths(drafter)) {
     const double gain = gain_s(drafter, p, length);
     if (gain > best.seconds) best = {length, gain};
     // Who guesses at what price is seen with few guesses first.
@@ -209,7 +228,7 @@ std::vector<DraftPick> DraftBudget::picks(std::int64_t id) const {
   if (trial_) {
     const auto tried = std::ranges::find(picks, *trial_, &DraftPick::drafter);
     if (tried == picks.end()) {
-      picks.insert(picks.begin(), {*trial_, std::min<std::int64_t>(1, most_)});
+      picks.insert(picks.begin(), {*trial_, lengths(drafters_[*trial_]).front()});
     } else {
       std::rotate(picks.begin(), tried, tried + 1);
     }
@@ -317,9 +336,8 @@ void DraftBudget::end_trial(double gained_s) {
     if (d != *trial_) others_s = std::max(others_s, best_gain(d, nullptr).seconds);
   }
   Drafter& tried = drafters_[*trial_];
-  const bool is_known = std::ranges::all_of(kLengths, [&](std::int64_t length) {
-    return tried.seconds.contains(std::min(length, most_));
-  });
+  const bool is_known = std::ranges::all_of(
+      lengths(tried), [&](std::int64_t length) { return tried.seconds.contains(length); });
   const bool pays = gained_s > 0 && (!is_known || gained_s > others_s * static_cast<double>(now_));
   tried.pause = pays ? kShortestPause : std::min(2 * tried.pause, kLongestPause);
 }

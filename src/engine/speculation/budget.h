@@ -9,10 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/speculation/draft.h"
+
 namespace gauntlet::engine::inline speculation {
 
 enum class DraftLengths {
-  measured,  // 0, 1, 3 or 7, whichever pays best
+  measured,  // 0, 1, 3 or 7, or levels of a tree, 0, 1, 2, 4 and so on, whichever pays best
   fixed,     // always as many as may be
 };
 
@@ -48,7 +50,9 @@ struct DraftPick {
 
 class DraftBudget {
  public:
-  DraftBudget(DraftLengths lengths, std::int64_t most, std::vector<Feeding> drafters = {{}});
+  /// `trees`: of those drafters that fan out, by drafter.
+  DraftBudget(DraftLengths lengths, std::int64_t most, std::vector<Feeding> drafters = {{}},
+              const std::vector<TreeShape>& trees = {});
 
   /// Before each step: so many requests decode in it.
   void begin_step(std::int64_t requests);
@@ -59,7 +63,7 @@ class DraftBudget {
   /// Whether this one is shown what the step computes.
   bool feeds(std::size_t drafter) const { return drafters_[drafter].is_fed; }
 
-  /// Of `drafted` guesses of that drafter the first `accepted` were right.
+  /// Of `drafted` guesses of that drafter, or levels of them, the first `accepted` were right.
   void add(std::int64_t id, std::size_t drafter, std::int64_t drafted, std::int64_t accepted);
   void add(const TimedStep& step);
   void end(std::int64_t id) { requests_.erase(id); }
@@ -80,6 +84,7 @@ class DraftBudget {
   };
   struct Drafter {
     Feeding feeding = Feeding::none;
+    TreeShape tree = {};
     Acceptance accepted;                     // of all requests
     std::map<std::int64_t, double> seconds;  // of a request's guesses, by their number
     double feed_s = 0;                       // of a request's tokens in a step
@@ -99,6 +104,9 @@ class DraftBudget {
 
   /// That a guess is right when those before it are; of a request, or of any.
   double probability(std::size_t drafter, const Acceptance* own) const;
+  /// The numbers of guesses that are chosen from; of a tree, whole levels.
+  std::vector<std::int64_t> lengths(const Drafter& drafter) const;
+  static std::int64_t levels(const Drafter& drafter, std::int64_t length);
   double gain_s(const Drafter& drafter, double probability, std::int64_t length) const;
   Gain best_gain(std::size_t drafter, const Acceptance* own) const;
   Gain best_gain(std::size_t drafter, std::int64_t id) const;

@@ -17,6 +17,7 @@ struct Guesser {
   double draft_s = 0;  // of each guess
   double feed_s = -1;  // of each token in a step that it is shown; below 0: it is shown none
   double silence = 0;  // how often it has no guess
+  TreeShape tree = {};
 };
 
 /// A machine on which a step's time is a function of its rows.
@@ -45,7 +46,9 @@ Played play(const Machine& machine, std::int64_t steps, std::int64_t most = 7,
   for (const Guesser& guesser : machine.guessers) {
     feeding.push_back(guesser.feed_s >= 0 ? Feeding::residuals : Feeding::none);
   }
-  DraftBudget budget(DraftLengths::measured, most, feeding);
+  std::vector<TreeShape> trees;
+  for (const Guesser& guesser : machine.guessers) trees.push_back(guesser.tree);
+  DraftBudget budget(DraftLengths::measured, most, feeding, trees);
   const auto chance = [&] { return static_cast<double>(random.next_below(1 << 20)) / (1 << 20); };
   Played played{.drafted = std::vector<std::int64_t>(feeding.size())};
   std::vector<bool> was_fed(feeding.size(), true);  // the prompt's steps
@@ -65,8 +68,10 @@ Played play(const Machine& machine, std::int64_t steps, std::int64_t most = 7,
         ++timed.requests;
         timed.longest = std::max(timed.longest, length);
         if (has_none) continue;
-        while (right < length && chance() < guesser.acceptance(s)) ++right;
-        budget.add(id, d, length, right);
+        const std::int64_t levels =
+            std::min(guesser.tree.depth, (length + guesser.tree.width - 1) / guesser.tree.width);
+        while (right < levels && chance() < guesser.acceptance(s)) ++right;
+        budget.add(id, d, levels, right);
         step.rows += length;
         timed.seconds += guesser.draft_s * static_cast<double>(length);
         played.drafted[d] += length;
@@ -147,6 +152,38 @@ TEST(DraftBudget, is_never_two_percent_worse_with_several_drafters) {
               play({.step_s = step_s, .guessers = guessers, .noise = noise, .batch = batch}, 1000);
           EXPECT_GT(played.saved(), 0.98) << acceptance << ", batch " << batch << ", noise "
                                           << noise << (step_s == linear ? ", linear" : ", flat");
+        }
+      }
+    }
+  }
+}
+
+TEST(DraftBudget, grows_a_tree_as_far_as_its_rows_pay) {
+  const Guesser guesser{.acceptance = always(0.9), .tree = {.width = 3, .depth = 6}};
+  const Played cheap = play({.step_s = flat, .guessers = {guesser}}, 400, 18);
+  const Played dear = play({.step_s = linear, .guessers = {guesser}}, 1000, 18);
+  EXPECT_GT(cheap.saved(), 1.9);
+  EXPECT_GT(cheap.drafted[0], 400 * 12);
+  EXPECT_LT(dear.drafted[0], 400);
+  EXPECT_GT(dear.saved(), 0.98);
+}
+
+TEST(DraftBudget, is_never_two_percent_worse_than_none_with_trees) {
+  for (const double acceptance : {0.0, 0.3, 0.8}) {
+    for (const double draft_s : {0.0, 0.3}) {
+      for (const double feed_s : {-1.0, 0.03}) {
+        for (const std::int64_t batch : {1, 8}) {
+          for (const auto step_s : {linear, flat}) {
+            const Guesser guesser{.acceptance = always(acceptance),
+                                  .draft_s = draft_s,
+                                  .feed_s = feed_s,
+                                  .tree = {.width = 4, .depth = 8}};
+            const Played played = play(
+                {.step_s = step_s, .guessers = {guesser}, .noise = 0.1, .batch = batch}, 1000, 32);
+            EXPECT_GT(played.saved(), 0.98)
+                << acceptance << ", " << draft_s << ", fed for " << feed_s << ", batch " << batch
+                << (step_s == linear ? ", linear" : ", flat");
+          }
         }
       }
     }

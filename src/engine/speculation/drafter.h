@@ -7,6 +7,7 @@
 
 #include "engine/kv/kv_pool.h"
 #include "engine/sampling/sampler.h"
+#include "engine/speculation/draft.h"
 
 namespace gauntlet::engine::inline speculation {
 
@@ -16,6 +17,7 @@ struct DraftWish {
   std::span<const std::int32_t> tokens;  // all that are known
   std::int64_t most = 0;                 // guesses; their positions are reserved
   SamplingParams sampling = {};  // of the token after them: who draws alike is right more often
+  TreeShape tree = {};           // that who fans out may make of them
 };
 
 /// Of the token after so many guesses.
@@ -24,8 +26,6 @@ inline SamplingParams drawn_after(const DraftWish& wish, std::int64_t guesses) {
   sampling.step += guesses;
   return sampling;
 }
-
-using Draft = std::vector<std::int32_t>;
 
 /// Positions that a step computed; of guesses those that were right.
 struct ComputedTokens {
@@ -39,6 +39,8 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;
+  /// Whether it makes trees of guesses where a wish has room for them.
+  virtual bool fans_out() const { return false; }
   /// One draft for each wish, maybe empty, together: a model drafts for all in one batch. Nothing
   /// else is under way.
   virtual std::vector<Draft> propose(std::span<const DraftWish> wishes) = 0;

@@ -62,6 +62,11 @@ std::vector<Draft> EagleDrafter::propose(std::span<const DraftWish> wishes) {
     std::vector<float> feature = catch_up(request, wish.tokens);
     if (feature.empty()) continue;
     const std::int64_t known = request.cache.length;
+    if (!wish.tree.is_chain()) {
+      draft = tree(request.cache, wish, std::move(feature));
+      request.cache.length = known;
+      continue;
+    }
     for (std::int64_t i = 0; i < wish.most; ++i) {
       if (i > 0) {
         std::vector<float> next(feature.size());

@@ -60,7 +60,7 @@ EagleLayer::EagleLayer(const model::EagleHead& head, const model::Matrix& embedd
       lm_head_(pack(head.lm_head)) {}
 
 void EagleLayer::product(const Packed& weights, const float* x, std::int64_t count, float* out,
-                         kernels::cpu::Output output) const {
+                         kernels::cpu::Output output, std::int64_t out_stride) const {
   kernels_.begin_work();
   kernels_.product({.weights = weights.matrix,
                     .precision = kernels::cpu::Precision::f32,
@@ -69,7 +69,7 @@ void EagleLayer::product(const Packed& weights, const float* x, std::int64_t cou
                     .x = {.f32 = x, .stride = weights.matrix.cols},
                     .output = output,
                     .out = out,
-                    .out_stride = weights.matrix.rows});
+                    .out_stride = out_stride > 0 ? out_stride : weights.matrix.rows});
   kernels_.end_work();
 }
 
@@ -112,8 +112,8 @@ void EagleLayer::rotate(float* heads, std::int64_t num_heads, std::int64_t posit
   }
 }
 
-void EagleLayer::attend(Cache& cache, std::int64_t position, float* q, float* k, const float* v,
-                        float* out) const {
+void EagleLayer::attend(Cache& cache, const kernels::cpu::TreePath& path, float* q, float* k,
+                        const float* v, float* out) const {
   const std::int64_t dim = config_.head_dim;
   const std::int64_t page_numbers = config_.num_kv_heads * dim * kPage;
   const std::int64_t at = cache.length++;
@@ -122,15 +122,17 @@ void EagleLayer::attend(Cache& cache, std::int64_t position, float* q, float* k,
     cache.keys.resize(needed);
     cache.values.resize(needed);
   }
-  rotate(q, config_.num_heads, position);
-  rotate(k, config_.num_kv_heads, position);
+  const std::int64_t position = path.slots.empty() ? at : path.first + std::ssize(path.slots) - 1;
+  rotate(q, config_.num_heads, cache.first + position);
+  rotate(k, config_.num_kv_heads, cache.first + position);
   std::vector<std::int32_t> pages(static_cast<std::size_t>(at / kPage + 1));
   std::iota(pages.begin(), pages.end(), 0);
   const std::int64_t group = config_.num_heads / config_.num_kv_heads;
   const float scale = 1 / std::sqrt(static_cast<float>(dim));
   for (std::int64_t i = 0; i < config_.num_heads * dim; ++i) q[i] *= scale;
   const std::vector<float> sinks(static_cast<std::size_t>(group), kNoSink);
-  const std::vector<std::int64_t> positions(static_cast<std::size_t>(group), at);
+  const std::vector<std::int64_t> positions(static_cast<std::size_t>(group), position);
+  std::vector<std::uint8_t> path_keys, path_values;
   for (std::int64_t h = 0; h < config_.num_kv_heads; ++h) {
     float* keys = cache.keys.data() + at / kPage * page_numbers + h * dim * kPage;
     float* values = cache.values.data() + at / kPage * page_numbers + h * dim * kPage;
@@ -138,24 +140,39 @@ void EagleLayer::attend(Cache& cache, std::int64_t position, float* q, float* k,
       keys[d * kPage + at % kPage] = k[h * dim + d];
       values[at % kPage * dim + d] = v[h * dim + d];
     }
-    kernels_.flash_attention(
-        {.q = q + h * group * dim,
-         .q_stride = dim,
-         .out = out + h * group * dim,
-         .out_stride = dim,
-         .num_rows = static_cast<int>(group),
-         .positions = positions.data(),
-         .sinks = sinks.data(),
-         .head_dim = static_cast<int>(dim),
-         .pages = pages.data(),
-         .k_base = reinterpret_cast<const std::uint8_t*>(cache.keys.data() + h * dim * kPage),
-         .v_base = reinterpret_cast<const std::uint8_t*>(cache.values.data() + h * dim * kPage),
-         .page_stride_bytes = page_numbers * static_cast<std::int64_t>(sizeof(float))});
+    kernels::cpu::AttentionTask task{
+        .q = q + h * group * dim,
+        .q_stride = dim,
+        .out = out + h * group * dim,
+        .out_stride = dim,
+        .num_rows = static_cast<int>(group),
+        .positions = positions.data(),
+        .sinks = sinks.data(),
+        .head_dim = static_cast<int>(dim),
+        .pages = pages.data(),
+        .k_base = reinterpret_cast<const std::uint8_t*>(cache.keys.data() + h * dim * kPage),
+        .v_base = reinterpret_cast<const std::uint8_t*>(cache.values.data() + h * dim * kPage),
+        .page_stride_bytes = page_numbers * static_cast<std::int64_t>(sizeof(float))};
+    if (!path.slots.empty()) {
+      const std::int64_t bytes =
+          kernels::cpu::path_bytes(path, position, {task.head_dim, task.type});
+      path_keys.resize(static_cast<std::size_t>(bytes));
+      path_values.resize(path_keys.size());
+      kernels::cpu::gather_path(path, position, {path_keys.data(), path_values.data()}, task);
+    }
+    kernels_.flash_attention(task);
   }
 }
 
 void EagleLayer::run(Cache& cache, std::span<const std::int32_t> tokens, const float* features,
                      float* out) const {
+  run_branches(cache, cache.length, tokens, {}, features, out);
+}
+
+void EagleLayer::run_branches(Cache& cache, std::int64_t known,
+                              std::span<const std::int32_t> tokens,
+                              std::span<const std::vector<std::int32_t>> paths,
+                              const float* features, float* out) const {
   const std::int64_t count = std::ssize(tokens);
   const std::int64_t hidden = config_.hidden;
   const std::int64_t width = config_.num_heads * config_.head_dim;
@@ -178,7 +195,12 @@ void EagleLayer::run(Cache& cache, std::span<const std::int32_t> tokens, const f
   product(k_, joined.data(), count, k.data());
   product(v_, joined.data(), count, v.data());
   for (std::int64_t t = 0; t < count; ++t) {
-    attend(cache, cache.first + cache.length, q.data() + t * width, k.data() + t * kv_width,
+    std::vector<std::int32_t> path;
+    if (!paths.empty()) {
+      path = paths[t];
+      path.push_back(static_cast<std::int32_t>(cache.length));
+    }
+    attend(cache, {.first = known, .slots = path}, q.data() + t * width, k.data() + t * kv_width,
            v.data() + t * kv_width, seen.data() + t * width);
   }
   product(o_, seen.data(), count, out, kernels::cpu::Output::accumulate);
@@ -195,12 +217,24 @@ void EagleLayer::run(Cache& cache, std::span<const std::int32_t> tokens, const f
 }
 
 std::vector<float> EagleLayer::logits(const float* feature) const {
-  std::vector<float> normed(static_cast<std::size_t>(config_.hidden));
-  norm(feature, head_.final_norm, normed.data());
-  std::vector<float> logits(
-      static_cast<std::size_t>(lm_head_.matrix.num_groups() * kernels::cpu::kGroupRows));
-  product(lm_head_, normed.data(), 1, logits.data());
-  logits.resize(static_cast<std::size_t>(config_.draft_vocab));
+  return std::move(logits(feature, 1)[0]);
+}
+
+std::vector<std::vector<float>> EagleLayer::logits(const float* features,
+                                                   std::int64_t count) const {
+  const std::int64_t hidden = config_.hidden;
+  const std::int64_t stride = lm_head_.matrix.num_groups() * kernels::cpu::kGroupRows;
+  std::vector<float> normed(static_cast<std::size_t>(count * hidden));
+  for (std::int64_t t = 0; t < count; ++t) {
+    norm(features + t * hidden, head_.final_norm, normed.data() + t * hidden);
+  }
+  std::vector<float> out(static_cast<std::size_t>(count * stride));
+  product(lm_head_, normed.data(), count, out.data(), kernels::cpu::Output::store, stride);
+  std::vector<std::vector<float>> logits;
+  for (std::int64_t t = 0; t < count; ++t) {
+    const auto row = out.begin() + t * stride;
+    logits.emplace_back(row, row + config_.draft_vocab);
+  }
   return logits;
 }
 

@@ -26,7 +26,12 @@ void ModelDrafter::run(std::vector<BatchItem> items, const std::vector<Going*>& 
   if (items.empty()) return;
   const std::vector<ItemResult> results = executor_->collect(executor_->submit(std::move(items)));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].token >= 0) asked[i]->draft->push_back(results[i].token);
+    if (results[i].token < 0) continue;
+    if (asked[i]->search) {
+      add(*asked[i]->search, 0, results[i].logits);
+    } else {
+      asked[i]->draft->push_back(results[i].token);
+    }
   }
 }
 
@@ -42,7 +47,9 @@ void ModelDrafter::catch_up(std::vector<Going>& going) {
       const auto some = known.first(count);
       items.push_back({.sequence = one.request->sequence,
                        .tokens = {some.begin(), some.end()},
-                       .want = some.size() == known.size() ? Want::token : Want::nothing,
+                       .want = some.size() < known.size() ? Want::nothing
+                               : one.search               ? Want::logits
+                                                          : Want::token,
                        .sampling = drawn_after(*one.wish, 0)});
       asked.push_back(&one);
       one.request->computed += count;
@@ -81,9 +88,11 @@ std::vector<Draft> ModelDrafter::propose(std::span<const DraftWish> wishes) {
     Request& request = requests_[wishes[i].id];
     if (request.sequence == 0) request.sequence = executor_->kv().create();
     going.push_back({.wish = &wishes[i], .draft = &drafts[i], .request = &request});
+    if (!wishes[i].tree.is_chain()) going.back().search.emplace(wishes[i].tree, wishes[i].most);
     most = std::max(most, wishes[i].most);
   }
   catch_up(going);
+  grow(going);
   for (std::int64_t i = 1; i < most; ++i) guess(going);
   for (const Going& one : going) {
     executor_->kv().retract(one.request->sequence, one.ahead);

@@ -1,6 +1,7 @@
 #include "engine/speculation/ngram.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "core/random.h"
@@ -17,6 +18,9 @@ std::uint64_t hash_of(std::span<const std::int32_t> tokens, std::int64_t end, in
   return hash;
 }
 
+/// Earlier places of one run that are looked at.
+constexpr int kMostLooks = 64;
+
 }  // namespace
 
 NgramDrafter::NgramDrafter(const NgramConfig& config) : config_(config) {
@@ -24,30 +28,38 @@ NgramDrafter::NgramDrafter(const NgramConfig& config) : config_(config) {
 }
 
 void NgramDrafter::extend(Index& index, std::span<const std::int32_t> tokens) const {
+  index.before.resize(static_cast<std::size_t>(config_.longest - config_.shortest + 1));
+  for (auto& before : index.before) before.resize(tokens.size() + 1);
   for (std::int64_t end = index.size + 1; end <= std::ssize(tokens); ++end) {
     for (int length = config_.shortest; length <= std::min<std::int64_t>(config_.longest, end);
          ++length) {
-      Places& places = index.places[hash_of(tokens, end, length)];
-      places = {.last = end, .before = places.last};
+      std::int64_t& last = index.last[hash_of(tokens, end, length)];
+      index.before[length - config_.shortest][end] = std::exchange(last, end);
     }
   }
   index.size = std::ssize(tokens);
 }
 
-std::int64_t NgramDrafter::find(const Index& index, std::span<const std::int32_t> tokens) const {
+std::vector<std::int64_t> NgramDrafter::find(const Index& index,
+                                             std::span<const std::int32_t> tokens,
+                                             std::int64_t most) const {
   const std::int64_t size = std::ssize(tokens);
+  std::vector<std::int64_t> ends;
   for (int length = config_.longest; length >= config_.shortest; --length) {
-    if (length > size) continue;
-    const auto found = index.places.find(hash_of(tokens, size, length));
-    if (found == index.places.end()) continue;
-    const std::int64_t end = found->second.before;
-    // A hash may be another run's.
-    if (end >= length && std::ranges::equal(tokens.subspan(end - length, length),
-                                            tokens.subspan(size - length, length))) {
-      return end;
+    const auto& before = index.before[length - config_.shortest];
+    std::int64_t end = before[size];
+    for (int looked = 0; end > 0 && looked < kMostLooks; end = before[end], ++looked) {
+      if (std::ssize(ends) == most) return ends;
+      // A hash may be another run's. After the same token a longer run is believed.
+      const bool is_same =
+          end >= length && std::ranges::equal(tokens.subspan(end - length, length),
+                                              tokens.subspan(size - length, length));
+      const bool is_new = std::ranges::none_of(
+          ends, [&](std::int64_t known) { return tokens[known] == tokens[end]; });
+      if (is_same && is_new) ends.push_back(end);
     }
   }
-  return 0;
+  return ends;
 }
 
 std::vector<Draft> NgramDrafter::propose(std::span<const DraftWish> wishes) {
@@ -55,16 +67,24 @@ std::vector<Draft> NgramDrafter::propose(std::span<const DraftWish> wishes) {
   for (const DraftWish& wish : wishes) {
     Index& index = indices_[wish.id];
     extend(index, wish.tokens);
-    Draft draft;
+    const std::vector<std::int64_t> ends = find(index, wish.tokens, wish.tree.width);
     const std::int64_t size = std::ssize(wish.tokens);
-    if (const std::int64_t end = find(index, wish.tokens); end > 0) {
-      // Past the text's own end, a text with a short period goes on with its guesses.
-      for (std::int64_t i = 0; i < wish.most; ++i) {
-        const std::int64_t at = end + i;
-        draft.push_back(at < size ? wish.tokens[at] : draft[static_cast<std::size_t>(at - size)]);
+    // A branch for each place, all of them a level further in turn.
+    Draft& draft = drafts.emplace_back();
+    std::vector<std::vector<std::int32_t>> guesses(ends.size());
+    std::vector<std::int32_t> last(ends.size(), -1);
+    const std::int64_t depth = std::min(wish.tree.depth, wish.most);
+    for (std::int64_t level = 0; level < depth; ++level) {
+      for (std::size_t b = 0; b < ends.size() && std::ssize(draft) < wish.most; ++b) {
+        // Past the text's own end, a text with a short period goes on with its guesses.
+        const std::int64_t at = ends[b] + level;
+        guesses[b].push_back(at < size ? wish.tokens[at]
+                                       : guesses[b][static_cast<std::size_t>(at - size)]);
+        draft.add(guesses[b].back(),
+                  std::exchange(last[b], static_cast<std::int32_t>(draft.size())));
       }
     }
-    drafts.push_back(std::move(draft));
+    draft.simplify();
   }
   return drafts;
 }

@@ -16,23 +16,23 @@ class NgramDrafter final : public Drafter {
  public:
   explicit NgramDrafter(const NgramConfig& config = {});
   std::string_view name() const override { return "ngram"; }
+  bool fans_out() const override { return true; }
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override;
   void end(std::int64_t id) override { indices_.erase(id); }
 
  private:
-  /// Where each run of tokens ended last and the time before that, by its hash.
-  struct Places {
-    std::int64_t last = 0;
-    std::int64_t before = 0;
-  };
   struct Index {
-    std::int64_t size = 0;  // tokens that are in it
-    std::unordered_map<std::uint64_t, Places> places;
+    std::int64_t size = 0;                                 // tokens that are in it
+    std::unordered_map<std::uint64_t, std::int64_t> last;  // where a run ended last, by its hash
+    /// Of the runs that end at each place, by their lengths: where they did before; 0: nowhere.
+    std::vector<std::vector<std::int64_t>> before;
   };
 
   void extend(Index& index, std::span<const std::int32_t> tokens) const;
-  /// Where the text goes on after the longest run that it ends with and had before; 0: nowhere.
-  std::int64_t find(const Index& index, std::span<const std::int32_t> tokens) const;
+  /// Up to `most` places where the text goes on after a run that it ends with and had before: after
+  /// longer runs first, after equal ones the latest.
+  std::vector<std::int64_t> find(const Index& index, std::span<const std::int32_t> tokens,
+                                 std::int64_t most) const;
 
   const NgramConfig config_;
   std::unordered_map<std::int64_t, Index> indices_;  // by request

@@ -25,6 +25,27 @@ TEST(NgramDrafter, believes_the_longest_run_and_of_equals_the_last) {
   EXPECT_EQ(guess(other, {1, 2, 3, 8, 1, 2, 4, 7, 1, 2}, 1), (Draft{4}));
 }
 
+Draft guess_tree(NgramDrafter& drafter, const std::vector<std::int32_t>& tokens, std::int64_t most,
+                 const TreeShape& tree) {
+  const DraftWish wish{.id = 1, .tokens = tokens, .most = most, .tree = tree};
+  return drafter.propose({&wish, 1})[0];
+}
+
+TEST(NgramDrafter, branches_where_the_text_went_on_in_several_ways) {
+  const std::vector<std::int32_t> text = {1, 2, 3, 8, 1, 2, 4, 7, 1, 2, 3, 9, 1, 2};
+  NgramDrafter drafter;
+  Draft expected = {3, 4, 9, 7};
+  expected.parents = {-1, -1, 0, 1};
+  EXPECT_EQ(guess_tree(drafter, text, 9, {.width = 3, .depth = 2}), expected)
+      << "after 3 as the last time; 8 followed another 3 before";
+  expected = {3, 4, 9};
+  expected.parents = {-1, -1, 0};
+  EXPECT_EQ(guess_tree(drafter, text, 3, {.width = 3, .depth = 2}), expected);
+  NgramDrafter other;
+  EXPECT_EQ(guess_tree(other, {1, 2, 3, 4, 5, 1, 2}, 3, {.width = 3, .depth = 3}), (Draft{3, 4, 5}))
+      << "one way is a chain";
+}
+
 TEST(NgramDrafter, goes_round_a_short_period) {
   NgramDrafter drafter;
   EXPECT_EQ(guess(drafter, {5, 6, 5, 6, 5, 6}, 5), (Draft{5, 6, 5, 6, 5}));

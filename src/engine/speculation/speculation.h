@@ -16,6 +16,7 @@ struct Speculation {
   std::vector<std::shared_ptr<Drafter>> others = {};
   std::int64_t max_drafts = 7;  // of one request in one step
   DraftLengths lengths = DraftLengths::measured;
+  TreeShape tree = {};  // of those that fan out
 
   std::vector<std::shared_ptr<Drafter>> all() const {
     std::vector<std::shared_ptr<Drafter>> drafters = others;
@@ -28,7 +29,8 @@ struct Speculation {
     if (!drafter) return "off";
     std::string names(drafter->name());
     for (const auto& other : others) names += " or " + std::string(other->name());
-    return names + ", up to " + std::to_string(max_drafts) + " guesses a step" +
+    const std::string shape = tree.is_chain() ? "" : " in " + tree.describe();
+    return names + ", up to " + std::to_string(max_drafts) + " guesses a step" + shape +
            (lengths == DraftLengths::measured ? ", as many as pay" : ", always as many");
   }
 };

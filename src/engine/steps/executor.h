@@ -34,6 +34,9 @@ struct BatchItem {
   /// Of the last tokens, guesses: collect() commits none of them. All may be, where
   /// KvPool::advance() keeps the place of those before them.
   std::int64_t num_drafts = 0;
+  /// Of guesses that branch, which guess each one follows, an earlier one; -1: the token before all
+  /// guesses. Empty: each follows the one before it.
+  std::vector<std::int32_t> parents = {};
   std::optional<ItemRole> role;  // none: a single token decodes
   bool wants_normed = false;     // of the last token: what the output head reads
   bool exports = false;          // residuals of all tokens, after each layer that exports them

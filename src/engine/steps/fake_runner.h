@@ -1,6 +1,7 @@
 // A runner under a test's control, with as many steps in flight as asked for: the next token is a
 // function of those before it, as the pages hold them.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -23,6 +24,7 @@ class FakeRunner final : public Runner {
   FakeRunner(model::ModelConfig config, StepLimits limits, int most_in_flight)
       : config_(std::move(config)), limits_(limits), most_in_flight_(most_in_flight) {
     limits_.vocab = config_.vocab;
+    limits_.takes_trees = true;
   }
 
   // What a test sets.
@@ -54,6 +56,7 @@ class FakeRunner final : public Runner {
   Ticket start(StepData step) override {
     check(std::ssize(in_flight_) < most_in_flight_, "too many steps are in flight");
     check_step(step, limits_);
+    for (const RowMove& one : step.moves) move(one);
     for (const PageCopy& copy : step.copies) move(copy);
     Flight flight{.ticket = ++started_};
     for (std::size_t i = 0; i < step.items.size(); ++i) compute(step, i, flight.results);
@@ -110,8 +113,7 @@ class FakeRunner final : public Runner {
     }
     for (const StepRow& row : step.rows) {
       if (row.token < item.first_token || row.token >= item.first_token + item.num_tokens) continue;
-      const auto position = step.tokens[static_cast<std::size_t>(row.token)].position;
-      const History history = read(step, index, position);
+      const History history = read(step, index, row.token);
       RowResult result;
       if (row.want != Want::nothing) result.token = choose(step, row, history);
       if (row.wants_normed) {
@@ -147,16 +149,25 @@ class FakeRunner final : public Runner {
     }
   }
 
-  History read(const StepData& step, std::size_t item, std::int32_t last) {
+  /// What a token sees: the positions before its item, and of that what its bits say.
+  History read(const StepData& step, std::size_t item, std::int32_t token) {
+    const std::int32_t context = step.items[item].context;
+    const std::int32_t last = step.tokens[static_cast<std::size_t>(token)].position;
+    std::uint64_t seen = step.is_tree(step.items[item]) ? step.ancestors[token] : 0;
     History history;
     for (std::int32_t at = 0; at <= last; ++at) {
-      const std::int32_t page = step.table(item, KvGroup::full)[at / limits_.page_tokens];
-      const Cell& cell = cells_.at({KvGroup::full, page, at % limits_.page_tokens});
+      std::int32_t place = at;
+      if (at >= context && seen != 0) {
+        place = context + std::countr_zero(seen);
+        seen &= seen - 1;
+      }
+      const std::int32_t page = step.table(item, KvGroup::full)[place / limits_.page_tokens];
+      const Cell& cell = cells_.at({KvGroup::full, page, place % limits_.page_tokens});
       history.push_back(cell.token);
       note(step, cell);
-      const std::int32_t sliding = step.table(item, KvGroup::sliding)[at / limits_.page_tokens];
+      const std::int32_t sliding = step.table(item, KvGroup::sliding)[place / limits_.page_tokens];
       if (at <= last - config_.sliding_window) continue;
-      const Cell& slid = cells_.at({KvGroup::sliding, sliding, at % limits_.page_tokens});
+      const Cell& slid = cells_.at({KvGroup::sliding, sliding, place % limits_.page_tokens});
       check(slid.token == history.back(), "a sliding page holds another token");
       note(step, slid);
     }
@@ -165,6 +176,11 @@ class FakeRunner final : public Runner {
 
   void note(const StepData& step, const Cell& seen) {
     approximations_seen += seen.is_approximate && step.experts_per_token == 0;
+  }
+
+  void move(const RowMove& one) {
+    const auto from = cells_.find({one.group, one.from_page, one.from_slot});
+    if (from != cells_.end()) cells_[{one.group, one.to_page, one.to_slot}] = from->second;
   }
 
   void move(const PageCopy& copy) {

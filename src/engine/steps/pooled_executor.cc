@@ -1,6 +1,7 @@
 #include "engine/steps/pooled_executor.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/check.h"
@@ -35,6 +36,26 @@ void PooledExecutor::add_tokens(const BatchItem& item, StepData& step) const {
   for (std::int64_t i = 0; i < count; ++i) {
     const auto position = static_cast<std::int32_t>(context + i);
     step.tokens.push_back({.id = resolved(item.tokens[i]), .position = position, .slot = position});
+  }
+  if (!item.parents.empty()) add_tree(item, step);
+}
+
+void PooledExecutor::add_tree(const BatchItem& item, StepData& step) {
+  const StepData::Item& added = step.items.back();
+  const std::int64_t known = added.num_tokens - item.num_drafts;
+  check(std::ssize(item.parents) == item.num_drafts && added.num_tokens <= kMostTreeTokens,
+        "guesses that branch have a parent each, and there are as many as have bits");
+  step.ancestors.resize(step.tokens.size());
+  std::uint64_t* seen = step.ancestors.data() + added.first_token;
+  for (std::int64_t i = 0; i < added.num_tokens; ++i) {
+    std::int64_t parent = i - 1;
+    if (i >= known) {
+      parent = known + item.parents[static_cast<std::size_t>(i - known)];
+      check(parent >= known - 1 && parent < i, "a guess follows an earlier one");
+    }
+    seen[i] = (std::uint64_t{1} << i) | (parent < 0 ? 0 : seen[parent]);
+    step.tokens[static_cast<std::size_t>(added.first_token + i)].position =
+        added.context + std::popcount(seen[i]) - 1;
   }
 }
 
@@ -117,6 +138,7 @@ StepData PooledExecutor::flatten(std::vector<BatchItem>& items, InFlight& flight
     add_tokens(item, step);
     add_rows(item, i, step, flight);
   }
+  if (!step.ancestors.empty()) step.ancestors.resize(step.tokens.size());
   add_tables(items, step);
   if (!items.empty()) step.experts_per_token = items.front().experts_per_token;
   return step;
@@ -130,13 +152,16 @@ Ticket PooledExecutor::submit(std::vector<BatchItem> items) {
   check_step(step, runner_->limits());
   for (const ItemPart& item : flight.items) pool_.advance(item.sequence, item.num_tokens);
   const std::vector<PageCopy> copies = pool_.take_copies();
+  const std::vector<RowMove> moves = pool_.take_moves();
   step.copies = copies;
+  step.moves = moves;
   try {
     flight.ticket = runner_->start(std::move(step));
   } catch (...) {
     // Nothing is under way: the next step can come.
     retract(flight);
     pool_.return_copies(copies);
+    pool_.return_moves(moves);
     throw;
   }
   in_flight_.push_back(std::move(flight));

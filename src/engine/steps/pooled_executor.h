@@ -52,6 +52,8 @@ class PooledExecutor final : public Executor {
 
   StepData flatten(std::vector<BatchItem>& items, InFlight& flight) const;
   void add_tokens(const BatchItem& item, StepData& step) const;
+  /// Of the item added last, whose guesses branch.
+  static void add_tree(const BatchItem& item, StepData& step);
   static void add_rows(BatchItem& item, std::size_t index, StepData& step, InFlight& flight);
   void add_tables(const std::vector<BatchItem>& items, StepData& step) const;
   /// The id of a late token as a row of the step before.

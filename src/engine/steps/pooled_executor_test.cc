@@ -131,6 +131,66 @@ TEST_F(PooledExecutorTest, commits_nothing_of_a_draft_that_is_refused) {
   EXPECT_EQ(runner_->steps.back().tokens[0].slot, 3) << "its place is written again";
 }
 
+TEST_F(PooledExecutorTest, computes_a_tree_and_brings_a_path_together) {
+  const SequenceId sequence = sequence_of({5, 6});
+  reserve(sequence, 6);
+  //  7 - 8 - 9
+  //    |   ` 20
+  //    ` 30 - 31
+  BatchItem item{.sequence = sequence,
+                 .tokens = {7, 30, 8, 31, 20, 9},
+                 .num_drafts = 5,
+                 .parents = {-1, -1, 0, 1, 1},
+                 .role = ItemRole::decode};
+  for (std::int64_t t = 0; t < 5; ++t) item.rows.push_back({.token = t});
+  const auto results = executor_->collect(executor_->submit({item}))[0];
+  const StepData& step = runner_->steps.back();
+  EXPECT_EQ(step.ancestors,
+            (std::vector<std::uint64_t>{0b1, 0b11, 0b101, 0b1011, 0b10101, 0b100101}));
+  const std::int32_t positions[] = {2, 3, 3, 4, 4, 4};
+  for (std::int32_t t = 0; t < 6; ++t) {
+    EXPECT_EQ(step.tokens[static_cast<std::size_t>(t)].position, positions[t]);
+    EXPECT_EQ(step.tokens[static_cast<std::size_t>(t)].slot, 2 + t);
+  }
+  const std::int32_t drawn[] = {8, 31, 9, 32, 21};
+  for (std::size_t r = 0; r < 5; ++r) EXPECT_EQ(results.rows[r].token, drawn[r]);
+  EXPECT_EQ(results.token, 10);
+  KvPool& pool = executor_->kv();
+  EXPECT_EQ(pool.length(sequence), 3);
+  EXPECT_ANY_THROW(pool.bring_together(sequence, std::vector<std::int64_t>{7, 4}));
+  EXPECT_ANY_THROW(pool.bring_together(sequence, std::vector<std::int64_t>{9}));
+  EXPECT_ANY_THROW(pool.bring_together(sequence, std::vector<std::int64_t>{2}));
+  pool.bring_together(sequence, std::vector<std::int64_t>{4, 7});  // 8 and 9
+  pool.commit(sequence, 2);
+  pool.trim(sequence);
+  reserve(sequence, 1);
+  runner_->next = [](const FakeRunner::History& history) {
+    return history == FakeRunner::History{5, 6, 7, 8, 9, 10} ? 11 : 66;
+  };
+  EXPECT_EQ(
+      executor_->collect(executor_->submit({{.sequence = sequence, .tokens = {10}}}))[0].token, 11);
+  EXPECT_EQ(runner_->steps.back().moves.size(), 4u) << "two positions in each group";
+}
+
+TEST_F(PooledExecutorTest, makes_moves_with_the_next_step_that_can_be_submitted) {
+  const SequenceId sequence = sequence_of({5});
+  reserve(sequence, 3);
+  executor_->collect(executor_->submit({{.sequence = sequence,
+                                         .tokens = {6, 50, 7},
+                                         .num_drafts = 2,
+                                         .parents = {-1, -1},
+                                         .role = ItemRole::decode}}));
+  executor_->kv().bring_together(sequence, std::vector<std::int64_t>{3});
+  executor_->kv().commit(sequence, 1);
+  reserve(sequence, 1);
+  EXPECT_ANY_THROW(executor_->submit({{.sequence = sequence, .tokens = {1000}}}));
+  runner_->next = [](const FakeRunner::History& history) {
+    return history == FakeRunner::History{5, 6, 7, 8} ? 9 : 66;
+  };
+  EXPECT_EQ(executor_->collect(executor_->submit({{.sequence = sequence, .tokens = {8}}}))[0].token,
+            9);
+}
+
 TEST_F(PooledExecutorTest, abandons_a_step_without_a_trace) {
   const SequenceId sequence = sequence_of({5});
   reserve(sequence, 1);
@@ -198,6 +258,44 @@ TEST(StepData, refuses_what_no_backend_can_compute) {
     data.masks = {{}};
     data.rows[0].mask = 0;
   });
+}
+
+TEST(StepData, refuses_a_tree_that_is_none) {
+  StepLimits limits{.tokens = 70, .items = 2, .vocab = 10, .page_tokens = 4, .takes_trees = true};
+  const auto step = [] {
+    StepData data;
+    data.tokens = {{1, 0, 0}, {2, 1, 1}, {3, 1, 2}, {4, 2, 3}};
+    data.items = {{.first_token = 0, .num_tokens = 4}};
+    data.table_stride = 20;
+    for (auto& table : data.tables) table.resize(20);
+    data.ancestors = {0b1, 0b11, 0b101, 0b1101};
+    return data;
+  };
+  EXPECT_NO_THROW(check_step(step(), limits));
+  const auto refused = [&](const std::function<void(StepData&)>& spoil) {
+    StepData data = step();
+    spoil(data);
+    EXPECT_ANY_THROW(check_step(data, limits));
+  };
+  refused([](StepData& data) { data.ancestors.pop_back(); });
+  refused([](StepData& data) { data.ancestors[3] = 0b1001; });  // is no deeper than its position
+  refused([](StepData& data) { data.ancestors[3] = 0b1111; });  // sees two branches
+  refused([](StepData& data) { data.ancestors[3] = 0b0101; });  // does not see itself
+  refused([](StepData& data) { data.ancestors[1] = 0b111; });   // sees what comes later
+  refused([](StepData& data) { data.tokens[3].position = 3; });
+  refused([](StepData& data) { data.tokens[3].slot = 2; });
+  refused([](StepData& data) {
+    data.tokens.resize(65, {1, 0, 0});
+    data.items[0].num_tokens = 65;
+    data.ancestors.resize(65, 1);
+  });
+  limits.takes_trees = false;
+  EXPECT_ANY_THROW(check_step(step(), limits));
+  StepData moved = step();
+  moved.ancestors.clear();
+  EXPECT_NO_THROW(check_step(moved, limits));
+  moved.moves = {{KvGroup::full, 0, 1, 0, 0}};
+  EXPECT_ANY_THROW(check_step(moved, limits));
 }
 
 }  // namespace

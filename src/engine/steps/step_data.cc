@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "core/check.h"
 
@@ -15,6 +16,35 @@ void check_tokens(const StepData& step, const StepData::Item& item, const StepLi
     check(token.id < limits.vocab, "a token id is outside the vocabulary");
     check(token.position >= 0 && token.slot < step.table_stride * limits.page_tokens,
           "a token has no page to go to");
+  }
+}
+
+/// A token sees itself, its parent, and what that sees; its place says how many tokens came before
+/// it, its position how many of them it sees.
+void check_tree(const StepData& step, const StepData::Item& item) {
+  check(item.num_tokens <= kMostTreeTokens,
+        "an item has a tree of more tokens than there are bits");
+  for (std::int32_t i = 0; i < item.num_tokens; ++i) {
+    const auto index = static_cast<std::size_t>(item.first_token + i);
+    const std::uint64_t seen = step.ancestors[index];
+    const std::uint64_t others = seen & ~(std::uint64_t{1} << i);
+    check(seen != others && seen >> i == 1, "a token of a tree sees itself last");
+    const auto parent = static_cast<std::size_t>(item.first_token + std::bit_width(others) - 1);
+    check(others == (others == 0 ? 0 : step.ancestors[parent]),
+          "a token of a tree sees what its parent does");
+    check(step.tokens[index].slot == item.context + i &&
+              step.tokens[index].position == item.context + std::popcount(others),
+          "a token of a tree is not at its depth, or not in its slot");
+  }
+}
+
+void check_trees(const StepData& step, const StepLimits& limits) {
+  check(limits.takes_trees || (step.ancestors.empty() && step.moves.empty()),
+        "this backend computes chains of guesses, and no trees");
+  if (step.ancestors.empty()) return;
+  check(step.ancestors.size() == step.tokens.size(), "every token has its bits where one has");
+  for (const StepData::Item& item : step.items) {
+    if (step.is_tree(item)) check_tree(step, item);
   }
 }
 
@@ -58,6 +88,7 @@ void check_step(const StepData& step, const StepLimits& limits) {
     check(std::ssize(table) == step.table_stride * std::ssize(step.items),
           "every item has a table of pages");
   }
+  check_trees(step, limits);
   check_rows(step, limits);
 }
 

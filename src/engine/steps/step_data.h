@@ -17,6 +17,9 @@ constexpr KvGroup group_of(model::AttentionSpan span) {
   return span == model::AttentionSpan::full ? KvGroup::full : KvGroup::sliding;
 }
 
+/// Tokens that an item with a tree of guesses can have: a bit for each.
+inline constexpr std::int64_t kMostTreeTokens = 64;
+
 /// What is wanted of a token in this step; each includes the one before.
 enum class Want {
   nothing,          // a chunk of a prompt that goes on
@@ -32,7 +35,8 @@ enum class ItemRole { prompt, decode };
 struct StepToken {
   std::int32_t id = 0;        // or late_row(...)
   std::int32_t position = 0;  // what it is rotated by, and sees no further than
-  std::int32_t slot = 0;      // where its keys and values go: a place in its item's pages
+  /// Where its keys and values go: a place in its item's pages. Its position, but in a tree.
+  std::int32_t slot = 0;
 };
 
 /// A token that is not known when its step is started: the one that row `row` of the step started
@@ -74,8 +78,15 @@ struct StepData {
   /// Experts that each token goes to; 0: as many as the model has it. Fewer of them guess: what
   /// they leave in the pages is not what the model would have.
   std::int32_t experts_per_token = 0;
+  std::vector<RowMove> moves;  // before the copies: a path to its place
+  /// Per token: which tokens of its item it sees, itself included, a bit each. 0: those before it,
+  /// as in all items but trees. Empty: there is no tree.
+  std::vector<std::uint64_t> ancestors;
 
   std::int64_t num_tokens() const { return std::ssize(tokens); }
+  bool is_tree(const Item& item) const {
+    return !ancestors.empty() && ancestors[static_cast<std::size_t>(item.first_token)] != 0;
+  }
   /// Tokens of those items that export: of all, and of the first so many.
   std::int64_t num_exported() const { return exported_before(std::ssize(items)); }
   std::int64_t exported_before(std::int64_t item) const;
@@ -100,6 +111,7 @@ struct StepLimits {
   std::int64_t page_tokens = 0;
   std::int64_t export_layers = 0;      // after which residuals can come back
   std::int64_t experts_per_token = 0;  // that a step may ask for; 0: the model's number alone
+  bool takes_trees = false;            // items whose guesses branch
 };
 
 /// Throws, saying what is wrong, where no backend within these limits can compute this.

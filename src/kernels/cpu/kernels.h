@@ -2,6 +2,7 @@
 // the same source, chosen at run time from what the machine has.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ struct Product {
 /// pages of 16 positions: keys [head_dim][16], values [16][head_dim]; as bf16, neighbours of the
 /// first dimension in one word: keys [head_dim / 2][16][2], values [8][head_dim][2].
 enum class KvType { f32, bf16 };
+inline constexpr std::int64_t kNoTail = std::numeric_limits<std::int64_t>::max();
 struct AttentionTask {
   const float* q = nullptr;  // row r at q + r * q_stride: [head_dim], already scaled
   std::int64_t q_stride = 0;
@@ -79,6 +81,11 @@ struct AttentionTask {
   const std::uint8_t* k_base = nullptr;
   const std::uint8_t* v_base = nullptr;
   std::int64_t page_stride_bytes = 0;
+  /// Pages from this one on lie elsewhere, one behind the other: what a path through a tree of
+  /// guesses has there, each key and value at its position (path_pages.h).
+  std::int64_t tail_page = kNoTail;
+  const std::uint8_t* tail_keys = nullptr;
+  const std::uint8_t* tail_values = nullptr;
   float* scratch = nullptr;  // naive attention: num_rows * (positions + 16) floats
 };
 inline constexpr int kAttentionRows = 16;
