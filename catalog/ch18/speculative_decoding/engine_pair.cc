@@ -45,9 +45,7 @@ lab::Pair<Params> pair() {
                  .cpu = 1,
                  .min = 0,
                  .max = 1,
-                 .help =
-                     "1: greedy, which in a model this small soon says the same again; 0: drawn "
-                     "at temperature 1, which hardly repeats itself"},
+                 .help = "1: greedy answers; 0: drawn at temperature 1, which are harder to guess"},
                 {.name = "prompt_tokens", .cpu = 64, .min = 8, .max = 256, .help = "of fiction"},
                 {.name = "new_tokens", .cpu = 96, .max = 512, .help = "of each answer"},
                 {.name = "requests", .cpu = 1, .max = 16, .help = "answered at once"},
