@@ -2,7 +2,7 @@
 # and one that joins the chapters. A pair is <root>/<chapter>/<pair>/pair.cc with baseline and optimized; a lab is lab.cc
 # with rung_<n>_<name>, two or more. Either may have yardstick_<name>, a library's way. A side exists for a backend when
 # its file exists: baseline.cc, optimized.cu, optimized.sm90a.cu, baseline.ranks.cc ... A pair that runs the engine has
-# engine_pair.cc in place of pair.cc, and is linked with it.
+# engine_pair.cc in place of pair.cc, and is linked with it, as labs are.
 #   gauntlet_catalog(library root [chapter...])
 set(GAUNTLET_CHAPTERS "" CACHE STRING "chapters to build, as in ch07;labs; empty: all")
 
@@ -110,8 +110,10 @@ function(gauntlet_catalog library root)
     if(wanted AND NOT chapter IN_LIST wanted)
       continue()
     endif()
-    if(form STREQUAL engine_pair)
+    if(form MATCHES "^(engine_pair|lab)$")
       set(needs_engine ON)
+    endif()
+    if(form STREQUAL engine_pair)
       set(form pair)
     endif()
     list(APPEND chapters ${chapter})

@@ -73,7 +73,7 @@ if [ "$unknown" -gt 0 ]; then
 fi
 
 echo
-targets=$(find catalog -name pair.cc -o -name lab.cc | wc -l)
+targets=$(find catalog -name pair.cc -o -name engine_pair.cc -o -name lab.cc | wc -l)
 folders "$work/all" | grep ' catalog$' >"$work/catalog" || true
 per_target=$(awk -v targets="$targets" '{ sum += $1 } END { printf "%.1f", sum / 1000 / targets }' "$work/catalog")
 # What tests took, as ctest remembers it: those that go through all targets, and all.

@@ -48,8 +48,18 @@ function servedTable({before, after}) {
       "prompt reused",
       "mean queue",
     ],
-    [row("static batches", before), row("continuous, cached, chunked", after)],
+    [
+      row("static batches", before),
+      row(`continuous, cached, chunked${after.speculation ? ", guessing" : ""}`, after),
+    ],
   );
+}
+
+function guessesNote({steps, drafted, accepted, by_position}) {
+  if (steps === 0) return "Nothing was guessed.";
+  const right = by_position.map((count) => format.percent((100 * count) / steps));
+  const reach = right.length > 0 ? right.join(", ") : "none";
+  return `${accepted} of ${drafted} guesses were right; of ${steps} drafts, as far as position 1, 2, …: ${reach}.`;
 }
 
 function servingSection() {
@@ -66,6 +76,9 @@ function servingSection() {
     "Serving",
     "Requests with prompts and outputs of mixed lengths, half of them with a beginning in common, through the engine's own loop.",
     layer ? [servedTable(layer.serving), el("p", {class: "note"}, gains.join("; "))] : null,
+    layer?.serving.after.speculation
+      ? el("p", {class: "note"}, guessesNote(layer.serving.after.speculation))
+      : null,
     load.length > 1 ? loadFigures(load) : null,
     gaps.map((p) =>
       el("p", {class: "gap-note"}, `${Math.round(100 * p.of_saturation)}% of saturation: ${p.gap}`),

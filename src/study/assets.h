@@ -12,6 +12,5 @@ std::string_view study_js();
 std::string_view study_ladder_js();
 std::string_view study_serving_js();
 std::string_view study_sweeps_js();
-std::string_view validation_txt();
 
 }  // namespace gauntlet::embedded

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "engine/speculation/ngram.h"
 
 namespace gauntlet::study {
 namespace {
@@ -28,30 +29,42 @@ engine::SchedulerConfig plain_serving() {
           .prefix_caching = engine::PrefixCaching::off};
 }
 
-std::vector<Option> serving_options() {
-  return {
+std::vector<Option> serving_options(engine::Backend backend) {
+  std::vector<Option> options = {
       {.id = "continuous_batching",
        .title = "requests join and leave at every step",
        .layer = 6,
        .stage = Stage::serving,
        .scope = Scope::scheduler,
        .targets = {"ch01:microbatch_goodput"},
-       .switch_on = [](Stack& s) { s.scheduler.batching = engine::Batching::continuous; }},
+       .switch_on = [](Stack& s) { s.serving.scheduler.batching = engine::Batching::continuous; }},
       {.id = "prefix_cache",
        .title = "pages of prompts that begin alike are shared",
        .layer = 6,
        .stage = Stage::serving,
        .scope = Scope::scheduler,
        .targets = {"ch07:l2_persistence"},
-       .switch_on = [](Stack& s) { s.scheduler.prefix_caching = engine::PrefixCaching::on; }},
+       .switch_on =
+           [](Stack& s) { s.serving.scheduler.prefix_caching = engine::PrefixCaching::on; }},
       {.id = "chunked_prefill",
        .title = "prompts take what decoding leaves of a step",
        .layer = 6,
        .stage = Stage::serving,
        .scope = Scope::scheduler,
        .targets = {},
-       .switch_on = [](Stack& s) { s.scheduler.chunking = engine::Chunking::on; }},
+       .switch_on = [](Stack& s) { s.serving.scheduler.chunking = engine::Chunking::on; }},
   };
+  // The service takes guesses on CPUs only.
+  if (backend == engine::Backend::cpu) {
+    options.push_back({.id = "speculation",
+                       .title = "guesses looked up in a request's own text, verified together",
+                       .layer = 6,
+                       .stage = Stage::serving,
+                       .scope = Scope::scheduler,
+                       .targets = {"ch18:ngram_speculation"},
+                       .switch_on = [](Stack& s) { s.serving.guesses = Guesses::ngram; }});
+  }
+  return options;
 }
 
 /// A backend's rows of the engine's options, by layer. Options without one stay as they are.
@@ -79,6 +92,14 @@ void add_engine_rows(Ladder& ladder, const engine::OptionTable& table) {
 
 }  // namespace
 
+engine::ServiceConfig ServingPolicy::service() const {
+  engine::ServiceConfig config{.scheduler = scheduler};
+  if (guesses == Guesses::ngram) {
+    config.speculation.drafter = std::make_shared<engine::NgramDrafter>();
+  }
+  return config;
+}
+
 const char* name_of(Stage stage) { return stage == Stage::engine ? "engine" : "serving"; }
 
 const char* backend_name(engine::Backend backend) {
@@ -92,8 +113,8 @@ Ladder ladder_for(engine::Backend backend, const engine::OptionTable& table) {
                 .least_margin = backend == engine::Backend::cpu ? 0.02 : 0.1,
                 .layers = layer_names()};
   add_engine_rows(ladder, table);
-  ladder.baseline.scheduler = plain_serving();
-  for (Option& option : serving_options()) ladder.options.push_back(std::move(option));
+  ladder.baseline.serving.scheduler = plain_serving();
+  for (Option& option : serving_options(backend)) ladder.options.push_back(std::move(option));
   return ladder;
 }
 

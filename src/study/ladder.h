@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/option_table.h"
-#include "engine/serving/scheduler.h"
+#include "engine/serving/service.h"
 
 namespace gauntlet::study {
 
@@ -16,12 +16,23 @@ enum class Stage { engine, serving };
 const char* name_of(Stage stage);
 /// What an option changes: the executor, or only what is asked of it.
 enum class Scope { executor, scheduler };
+/// Who guesses what a request says next.
+enum class Guesses { none, ngram };
+
+/// What a stack has the service do.
+struct ServingPolicy {
+  engine::SchedulerConfig scheduler;
+  Guesses guesses = Guesses::none;
+
+  /// For one service: a drafter knows the requests of one alone.
+  engine::ServiceConfig service() const;
+};
 
 using OptionIds = std::set<std::string>;
 
 struct Stack {
   engine::EngineOptions engine;
-  engine::SchedulerConfig scheduler;
+  ServingPolicy serving;
   OptionIds on;
 };
 

@@ -20,9 +20,10 @@ std::string written(const Stack& stack) {
     const std::string value = entry.flag.value(stack.engine);
     text += (value.empty() ? "unset" : value) + " ";
   }
-  const engine::SchedulerConfig& s = stack.scheduler;
-  for (const int value : {static_cast<int>(s.batching), static_cast<int>(s.chunking),
-                          static_cast<int>(s.prefix_caching)}) {
+  const engine::SchedulerConfig& s = stack.serving.scheduler;
+  for (const int value :
+       {static_cast<int>(s.batching), static_cast<int>(s.chunking),
+        static_cast<int>(s.prefix_caching), static_cast<int>(stack.serving.guesses)}) {
     text += std::to_string(value) + " ";
   }
   return text;

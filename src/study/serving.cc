@@ -24,7 +24,8 @@ class Feed {
   Feed(const Workbench& bench, const ServeSide& side, const std::vector<PlannedRequest>& requests)
       : bench_(bench),
         requests_(requests),
-        service_(side.executor, {.scheduler = side.scheduler}),
+        service_(side.executor, side.policy.service()),
+        guesses_(side.policy.guesses),
         last_token_s_(requests.size()) {}
 
   Expected<ServeOutcome> run() {
@@ -40,6 +41,7 @@ class Feed {
       }
     }
     outcome_.seconds = passed_s();
+    if (guesses_ != Guesses::none) outcome_.speculation = service_.stats().speculation;
     if (steps_ > 0) outcome_.mean_queue = queued_ / static_cast<double>(steps_);
     return std::move(outcome_);
   }
@@ -95,6 +97,7 @@ class Feed {
   const Workbench& bench_;
   const std::vector<PlannedRequest>& requests_;
   engine::Service service_;
+  const Guesses guesses_;
   std::vector<double> last_token_s_;  // 0: none yet
   Clock::time_point start_;
   std::size_t next_ = 0;
@@ -162,7 +165,8 @@ ServeFigures figures_of(const ServeOutcome& o) {
           .tpot_ms = both(o.between_token_ms),
           .answer_ms = both(o.answer_ms),
           .mean_queue = o.mean_queue,
-          .max_queue = o.max_queue};
+          .max_queue = o.max_queue,
+          .speculation = o.speculation};
 }
 
 Expected<ServeDuel> serve_duel(const Workbench& bench, const ServeSides& sides,

@@ -40,6 +40,7 @@ struct ServeOutcome {
   std::vector<double> answer_ms;         // of each request, since it was due, to its last token
   double mean_queue = 0;                 // requests that wait for their first token, over the steps
   std::int64_t max_queue = 0;
+  std::optional<engine::SpeculationCounts> speculation;  // where somebody guesses
 };
 struct Percentiles {
   double p50 = 0;
@@ -59,6 +60,7 @@ struct ServeFigures {
   Percentiles answer_ms;  // 0 in files of earlier versions
   double mean_queue = 0;
   std::int64_t max_queue = 0;
+  std::optional<engine::SpeculationCounts> speculation;  // where somebody guesses
 };
 ServeFigures figures_of(const ServeOutcome& outcome);
 /// Of a load that the stack can serve a part of.
@@ -69,7 +71,7 @@ struct LoadFigures {
 /// Who serves, and by which policy.
 struct ServeSide {
   engine::Executor& executor;
-  const engine::SchedulerConfig& scheduler;
+  const ServingPolicy& policy;
 };
 
 Expected<ServeOutcome> serve(const Workbench& bench, const ServeSide& side,

@@ -16,13 +16,13 @@ const RequestMix kMix{.shared_tokens = 16, .own_tokens = {2, 6}, .output_tokens 
 
 struct Serving : testing::Test {
   FakeBench fake;
-  engine::SchedulerConfig scheduler;
+  ServingPolicy policy;
 
   std::vector<PlannedRequest> plan(std::int64_t count, double per_second) const {
     return plan_requests(kMix, count, per_second, fake.bench.text());
   }
   Expected<ServeOutcome> served(const std::vector<PlannedRequest>& requests) {
-    return serve(fake.bench, {fake.executor, scheduler}, requests);
+    return serve(fake.bench, {fake.executor, policy}, requests);
   }
 };
 
@@ -66,8 +66,20 @@ TEST_F(Serving, serves_every_request_and_counts_what_came_out) {
 }
 
 TEST_F(Serving, reuses_nothing_without_the_prefix_cache) {
-  scheduler.prefix_caching = engine::PrefixCaching::off;
+  policy.scheduler.prefix_caching = engine::PrefixCaching::off;
   EXPECT_EQ(served(plan(10, 0)).value().reused_tokens, 0);
+}
+
+TEST_F(Serving, says_the_same_with_guesses_and_counts_them) {
+  const auto plain = served(plan(10, 0)).value();
+  EXPECT_FALSE(plain.speculation) << "nobody guesses";
+  policy.guesses = Guesses::ngram;
+  const auto guessed = served(plan(10, 0)).value();
+  EXPECT_EQ(guessed.output_tokens, plain.output_tokens);
+  ASSERT_TRUE(guessed.speculation);
+  EXPECT_GE(guessed.speculation->drafted, guessed.speculation->accepted);
+  ASSERT_TRUE(figures_of(guessed).speculation);
+  EXPECT_EQ(figures_of(guessed).speculation->drafted, guessed.speculation->drafted);
 }
 
 TEST_F(Serving, stops_when_it_is_cancelled) {
@@ -78,8 +90,8 @@ TEST_F(Serving, stops_when_it_is_cancelled) {
 }
 
 TEST_F(Serving, measures_both_sides_in_turns) {
-  engine::SchedulerConfig fixed{.batching = engine::Batching::fixed};
-  const auto fought = serve_duel(fake.bench, {{fake.executor, fixed}, {fake.executor, scheduler}},
+  const ServingPolicy fixed{.scheduler = {.batching = engine::Batching::fixed}};
+  const auto fought = serve_duel(fake.bench, {{fake.executor, fixed}, {fake.executor, policy}},
                                  plan(6, 0), {.seconds = 0, .least_blocks = 2});
   ASSERT_TRUE(fought) << fought.error().message;
   for (const auto& metric : fought->metrics) {
@@ -96,9 +108,8 @@ TEST_F(Serving, measures_both_sides_in_turns) {
 TEST_F(Serving, drops_blocks_of_a_hot_gpu) {
   int block = 0;
   fake.sensors = [&] { return std::optional(GpuState{.thermal_slowdown = ++block == 2}); };
-  const auto fought =
-      serve_duel(fake.bench, {{fake.executor, scheduler}, {fake.executor, scheduler}}, plan(4, 0),
-                 {.seconds = 0, .least_blocks = 3});
+  const auto fought = serve_duel(fake.bench, {{fake.executor, policy}, {fake.executor, policy}},
+                                 plan(4, 0), {.seconds = 0, .least_blocks = 3});
   ASSERT_TRUE(fought) << fought.error().message;
   for (const auto& metric : fought->metrics) EXPECT_EQ(metric.blocks.size(), 2u) << metric.name;
   ASSERT_TRUE(fought->conditions);

@@ -4,7 +4,7 @@
 
 #include "core/os/files.h"
 #include "core/random.h"
-#include "study/assets.h"
+#include "engine/measure/sample_text.h"
 
 namespace gauntlet::study {
 namespace {

@@ -27,10 +27,20 @@ struct Plain {
   Of of;
 };
 constexpr Plain kPlain[] = {
-    {"O_DIRECT", Of::host}, {"cublas", Of::gpu}, {"cudnn", Of::gpu},
-    {"gds", Of::gpu},       {"grace", Of::host}, {"huge pages", Of::host},
-    {"io_uring", Of::host}, {"lz4", Of::host},   {"mpi", Of::host},
-    {"nccl", Of::host},     {"nvls", Of::gpu},   {"perf counters", Of::host},
+    {"O_DIRECT", Of::host},
+    {"cublas", Of::gpu},
+    {"cudnn", Of::gpu},
+    {"gauntlet-draft", Of::host},
+    {"gauntlet-tiny-eagle3", Of::host},
+    {"gds", Of::gpu},
+    {"grace", Of::host},
+    {"huge pages", Of::host},
+    {"io_uring", Of::host},
+    {"lz4", Of::host},
+    {"mpi", Of::host},
+    {"nccl", Of::host},
+    {"nvls", Of::gpu},
+    {"perf counters", Of::host},
     {"rdma", Of::host},
 };
 

@@ -9,6 +9,7 @@
 #include "core/cuda/cublas.h"
 #include "core/machine/gpu_driver.h"
 #include "core/machine/host_features.h"
+#include "core/os/data_folders.h"
 #include "core/ranks/mpi_group.h"
 #include "core/ranks/start.h"
 #include "core/storage/io_ring.h"
@@ -79,6 +80,16 @@ Expected<void> probe_cuda_library(const char* name, const char* package) {
                        fmt::format("apt-get install {} of NVIDIA's repository", package));
 }
 
+/// Of the models that come with the project, one that is no part of the program.
+Expected<void> probe_model(const std::string& name) {
+  std::error_code error;
+  for (const auto& models : data_folders("models")) {
+    if (std::filesystem::exists(models / name / "config.json", error)) return {};
+  }
+  return Error{
+      fmt::format("there is no models/{} at or above the working directory or the program", name)};
+}
+
 std::string missing_need(const std::string& need, const Host& host, const Probes& probes) {
   if (const auto numbered = numbered_need(need)) return missing_number(need, *numbered, host);
   const auto probe = probes.find(need);
@@ -104,6 +115,8 @@ Probes probes_of(const MachineInfo& machine) {
       {"O_DIRECT", [] { return probe_direct_io(std::filesystem::temp_directory_path()); }},
       {"cublas", probe_cublas},
       {"cudnn", [] { return probe_cuda_library("libcudnn.so.9", "libcudnn9-cuda-13"); }},
+      {"gauntlet-draft", [] { return probe_model("gauntlet-draft"); }},
+      {"gauntlet-tiny-eagle3", [] { return probe_model("gauntlet-tiny-eagle3"); }},
       {"gds", [] { return probe_cuda_library("libcufile.so.0", "libcufile-13-0"); }},
       {"grace",
        [cpu = machine.cpu] {

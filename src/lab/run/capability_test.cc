@@ -136,7 +136,7 @@ TEST(Capability, passes_on_what_a_probe_says) {
   for (const auto& [need, probe] : probes_of({})) {
     probes[need] = [need = need]() -> Expected<void> { return Error{"no " + need + ": buy one"}; };
   }
-  ASSERT_EQ(probes.size(), 13u);
+  ASSERT_EQ(probes.size(), 15u);
   for (const auto& [need, probe] : probes) {
     for (const BackendKind backend : kBackends) {
       EXPECT_EQ(missing_capability(target_needing({need}), backend, machine_with(1), {}, probes),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/os/data_folders.h"
 #include "core/text/text.h"
 #include "model/files/model_files.h"
 
@@ -45,19 +46,6 @@ ModelFiles embedded_model() {
             gauntlet_tiny_tokenizer_config_json_end)}};
 }
 
-/// The folders models/ at or above the working directory and the program.
-std::vector<fs::path> model_folders() {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  for (fs::path place : {fs::current_path(error), fs::read_symlink("/proc/self/exe", error)}) {
-    while (place.has_relative_path()) {
-      if (fs::is_directory(place / "models", error)) folders.push_back(place / "models");
-      place = place.parent_path();
-    }
-  }
-  return folders;
-}
-
 std::vector<std::string> known_names(const std::vector<fs::path>& folders) {
   std::vector<std::string> names;
   if (is_embedded()) names.push_back(kBuiltin);
@@ -85,7 +73,7 @@ Expected<ModelFiles> open_model(const std::string& name_or_path) {
     return Error{.message = fmt::format("there is no model at '{}'", name_or_path)};
   }
   if (is_embedded() && name_or_path == kBuiltin) return embedded_model();
-  const std::vector<fs::path> folders = model_folders();
+  const std::vector<fs::path> folders = data_folders("models");
   for (const fs::path& folder : folders) {
     if (fs::exists(folder / name_or_path / "config.json", error)) {
       return ModelFiles::open(folder / name_or_path);

@@ -104,7 +104,7 @@ Expected<EnergyUse> measure_energy(Workbench& bench, const Sizes& sizes, int lay
   if (!executor) return executor.error();
   const Stack stack = bench.ladder().stack(on);
   auto points = bench.ladder().stage_of(layer) == Stage::serving
-                    ? serving(bench, {**executor, stack.scheduler}, sizes)
+                    ? serving(bench, {**executor, stack.serving}, sizes)
                     : decoding(bench, **executor, sizes);
   if (!points) return points.error();
   return EnergyUse{.source = (*meter)->source(), .points = std::move(*points)};

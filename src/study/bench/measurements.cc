@@ -128,7 +128,7 @@ Expected<ServeFigures> measure_saturation(Workbench& bench, const Sizes& sizes) 
   if (!executor) return executor.error();
   const auto requests = plan_requests(sizes.mix, sizes.requests, 0, bench.text());
   const Stack stack = bench.ladder().stack(on);
-  const ServeSide side{**executor, stack.scheduler};
+  const ServeSide side{**executor, stack.serving};
   if (const auto warm = serve(bench, side, requests); !warm) return warm.error();
   const auto outcome = serve(bench, side, requests);
   if (!outcome) return outcome.error();
@@ -161,7 +161,7 @@ Expected<ServeDuel> measure_serve_duel(Workbench& bench, const Journal& journal,
       plan_requests(sizes.mix, std::clamp(fitting, sizes.requests / 4, sizes.requests),
                     kOverload * *saturation, bench.text());
   const Stack a = bench.ladder().stack(sides.a), b = bench.ladder().stack(sides.b);
-  return serve_duel(bench, {{**on_a, a.scheduler}, {**on_b, b.scheduler}}, requests,
+  return serve_duel(bench, {{**on_a, a.serving}, {**on_b, b.serving}}, requests,
                     {.seconds = seconds, .least_blocks = blocks, .seed = fresh_seed()});
 }
 
@@ -245,7 +245,7 @@ Expected<LoadTest> measure_load(Workbench& bench, const Journal& journal, const 
   const auto count = std::clamp(static_cast<std::int64_t>(per_second * seconds), sizes.requests / 2,
                                 std::int64_t{4096});
   const Stack stack = bench.ladder().stack(on);
-  const auto outcome = serve(bench, {**executor, stack.scheduler},
+  const auto outcome = serve(bench, {**executor, stack.serving},
                              plan_requests(sizes.mix, count, per_second, bench.text()));
   if (!outcome) return outcome.error();
   return LoadTest{.of_saturation = of_saturation,

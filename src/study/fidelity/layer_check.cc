@@ -40,7 +40,7 @@ Expected<SecondLook> second_look(Workbench& bench, const Measured<CheckedLayer>&
   const OptionIds on = ladder.up_to(test.layer);
   const auto executor = bench.executor(on, room);
   if (!executor) return executor.error();
-  const auto replayed = is_served ? replay_served(**executor, ladder.stack(on).scheduler,
+  const auto replayed = is_served ? replay_served(**executor, ladder.stack(on).serving.scheduler,
                                                   *recording, own, ladder.least_margin)
                                   : replay(**executor, *recording, own, ladder.least_margin);
   if (!replayed) return replayed.error();
@@ -55,7 +55,7 @@ Expected<GreedyRun> tokens_of(const Workbench& bench, engine::Executor& executor
     return greedy(executor, prompts, sizes.verify_tokens);
   }
   const Stack stack = ladder.stack(ladder.up_to(layer));
-  auto tokens = served_greedy(executor, stack.scheduler, prompts, sizes.verify_tokens);
+  auto tokens = served_greedy(executor, stack.serving, prompts, sizes.verify_tokens);
   if (!tokens) return tokens.error();
   return GreedyRun{.tokens = std::move(*tokens), .margins = {}};
 }

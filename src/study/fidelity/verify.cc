@@ -201,9 +201,9 @@ Expected<Texts> serve_once(engine::Service& service, const Texts& prompts,
 
 }  // namespace
 
-Expected<Texts> served_greedy(engine::Executor& executor, const engine::SchedulerConfig& scheduler,
+Expected<Texts> served_greedy(engine::Executor& executor, const ServingPolicy& policy,
                               const Texts& prompts, std::int64_t max_tokens) {
-  engine::Service service(executor, {.scheduler = scheduler});
+  engine::Service service(executor, policy.service());
   auto tokens = serve_once(service, prompts, max_tokens);
   if (!tokens) return tokens;
   const auto again = serve_once(service, prompts, max_tokens);
@@ -268,7 +268,7 @@ Expected<Replay> replay(engine::Executor& executor, Recording& recording, const 
 Expected<Replay> replay_served(engine::Executor& executor, const engine::SchedulerConfig& scheduler,
                                Recording& recording, const Texts& own, double least_margin) {
   ReplayExecutor replaying(executor, recording.experts, ReplayUse::replay);
-  const auto made = served_greedy(replaying, scheduler, recording.prompts,
+  const auto made = served_greedy(replaying, {.scheduler = scheduler}, recording.prompts,
                                   std::ssize(recording.chosen.tokens.front()));
   if (!made) return made.error();
   const Agreement agreement = compare(recording.chosen, *made, least_margin);

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/serving/scheduler.h"
 #include "engine/steps/executor.h"
 #include "study/fidelity/expert_replay.h"
+#include "study/ladder.h"
 
 namespace gauntlet::study::inline fidelity {
 
@@ -26,7 +26,7 @@ Expected<GreedyRun> greedy(engine::Executor& executor, const Texts& prompts,
 
 /// The tokens through the serving loop, all prompts at once; and behind them those of a second
 /// time, when beginnings can be in the prefix cache.
-Expected<Texts> served_greedy(engine::Executor& executor, const engine::SchedulerConfig& scheduler,
+Expected<Texts> served_greedy(engine::Executor& executor, const ServingPolicy& policy,
                               const Texts& prompts, std::int64_t max_tokens);
 
 /// Tokens must be those of `before` up to its first margin below the least, of each prompt. `after`
@@ -65,7 +65,8 @@ struct Replay {
 /// what the stack says unwatched: where that differs, an expert must have been replaced before.
 Expected<Replay> replay(engine::Executor& executor, Recording& recording, const Texts& own,
                         double least_margin);
-/// Through the serving loop, which goes its own way after the first near tie of a prompt.
+/// Through the serving loop, which goes its own way after the first near tie of a prompt. Nobody
+/// guesses: what was recorded has no experts of wrong guesses.
 Expected<Replay> replay_served(engine::Executor& executor, const engine::SchedulerConfig& scheduler,
                                Recording& recording, const Texts& own, double least_margin);
 

@@ -110,6 +110,14 @@ void fields(Io& io, Of<Io, Percentiles>& percentiles) {
 }
 
 template <class Io>
+void fields(Io& io, Of<Io, engine::SpeculationCounts>& guessed) {
+  io("steps", guessed.steps);
+  io("drafted", guessed.drafted);
+  io("accepted", guessed.accepted);
+  io("by_position", guessed.by_position);
+}
+
+template <class Io>
 void fields(Io& io, Of<Io, ServeFigures>& served) {
   io("seconds", served.seconds);
   io("requests", served.requests);
@@ -123,6 +131,7 @@ void fields(Io& io, Of<Io, ServeFigures>& served) {
   io.later("answer_ms", served.answer_ms);
   io("mean_queue", served.mean_queue);
   io("max_queue", served.max_queue);
+  io.absent_when_empty("speculation", served.speculation);
 }
 
 template <class Io>

@@ -63,6 +63,11 @@ TEST_F(Cells, keep_what_was_served) {
   EXPECT_EQ(again.tok_s, 40);
   EXPECT_EQ(again.ttft_ms.p50, 20);
   EXPECT_EQ(again.answer_ms.p95, 100);
+  EXPECT_FALSE(again.speculation);
+  outcome.speculation = {.steps = 9, .drafted = 20, .accepted = 8, .by_position = {5, 3}};
+  const ServeFigures guessed = kept(figures_of(outcome));
+  ASSERT_TRUE(guessed.speculation);
+  EXPECT_EQ(guessed.speculation->by_position, (std::vector<std::int64_t>{5, 3}));
 }
 
 TEST_F(Cells, keep_a_part_of_a_step_whose_limit_is_unknown) {

@@ -228,6 +228,12 @@ TEST_F(Results, stand_in_the_markdown_with_the_same_numbers) {
   }
 }
 
+TEST_F(Results, say_what_became_of_guesses_by_position) {
+  EXPECT_THAT(render_markdown(assembled()),
+              HasSubstr("layer 6: 90 of 300 guesses were right; of 100 drafts, as far as position "
+                        "1, 2, ...: 50%, 30%, 10%"));
+}
+
 TEST_F(Results, are_all_that_the_page_is_drawn_from) {
   const StudyResults results = assembled();
   const std::string page = render_html(results);

@@ -121,13 +121,19 @@ class SampleStudy {
             {"max_queue", 9}};
   }
 
-  static json serve_duel(double gain) {
+  json serve_duel(double gain) const {
+    const bool guesses = facts.ladder.all().contains("speculation");
     json bouts = json::array();
     for (const char* name : {"makespan", "first_token_p50", "answer_p50"}) {
       bouts.push_back({{"name", name}, {"ns", rounds(1e9, gain)}});
     }
     bouts.push_back({{"name", "between_tokens_p95"}, {"beside", true}, {"ns", rounds(1e7, 0.4)}});
-    return {{"bouts", std::move(bouts)}, {"a", outcome(500)}, {"b", outcome(500 * gain)}};
+    json after = outcome(500 * gain);
+    if (guesses) {
+      after["speculation"] = {
+          {"steps", 100}, {"drafted", 300}, {"accepted", 90}, {"by_position", {50, 30, 10}}};
+    }
+    return {{"bouts", std::move(bouts)}, {"a", outcome(500)}, {"b", std::move(after)}};
   }
 
   json value_of(const std::string& key) const {

@@ -141,18 +141,36 @@ Row serving_row(std::string name, const ServeFigures& served) {
           fmt::format("{} of {}", served.reused_tokens, served.prompt_tokens)};
 }
 
+/// What became of guesses, and how many drafts were right as far as each position.
+std::string guesses_line(int layer, const engine::SpeculationCounts& guessed) {
+  if (guessed.steps == 0) return fmt::format("- layer {}: nothing was guessed\n", layer);
+  std::vector<std::string> right;
+  for (const std::int64_t count : guessed.by_position) {
+    right.push_back(fmt::format(
+        "{:.0f}%", 100 * static_cast<double>(count) / static_cast<double>(guessed.steps)));
+  }
+  return fmt::format(
+      "- layer {}: {} of {} guesses were right; of {} drafts, as far as position 1, 2, ...: {}\n",
+      layer, guessed.accepted, guessed.drafted, guessed.steps,
+      right.empty() ? "none" : fmt::format("{}", fmt::join(right, ", ")));
+}
+
 std::string serving(const StudyResults& results) {
   MarkdownTable table{.header = {"serving", "tok/s", "TTFT p50 ms", "TTFT p95 ms", "TPOT p50 ms",
                                  "TPOT p95 ms", "answer p50 ms", "prompt tokens reused"},
                       .alignment = "lrrrrrrr",
                       .rows = {}};
+  std::string guesses;
   for (const LayerResult& layer : results.layers) {
     if (!layer.serving) continue;
     const auto& [before, after] = *layer.serving;
     table.rows.push_back(serving_row(fmt::format("before layer {}", layer.index), before));
     table.rows.push_back(serving_row(fmt::format("after layer {}", layer.index), after));
+    if (after.speculation) guesses += guesses_line(layer.index, *after.speculation);
   }
-  return table.rows.empty() ? "" : "## Serving\n\n" + render(table) + "\n";
+  if (table.rows.empty()) return "";
+  if (!guesses.empty()) guesses += "\n";
+  return "## Serving\n\n" + render(table) + "\n" + guesses;
 }
 
 std::string company(const StudyResults& results) {
