@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "core/random.h"
-#include "kernels/ref/ops.h"
+#include "kernels/ref/tree.h"
 
 namespace gauntlet::kernels::cpu {
 namespace {
@@ -143,13 +143,13 @@ class TreeAttention : public testing::TestWithParam<SimdLevel> {
       for (std::size_t r = 0; r < queries.positions.size(); ++r) {
         const std::vector<double> q(queries.q.begin() + static_cast<std::ptrdiff_t>(r * dim),
                                     queries.q.begin() + static_cast<std::ptrdiff_t>((r + 1) * dim));
-        const auto expected = ref::attention(
+        const auto expected = ref::tree_attention(
             {.q = q,
              .keys = tree.plain_keys,
              .values = tree.plain_values,
              .sink = queries.sinks[r],
-             .window = window,
-             .seen = std::span(seen).first(static_cast<std::size_t>(queries.positions[r] + 1))});
+             .window = window},
+            std::span(seen).first(static_cast<std::size_t>(queries.positions[r] + 1)));
         for (std::size_t d = 0; d < dim; ++d) {
           ASSERT_NEAR(of_tree[r * dim + d], expected[d], rounds ? 1.0 / 512 : 1e-5);
         }

@@ -52,17 +52,14 @@ double swiglu(double gate, double up, double limit) {
 
 std::vector<double> attention(const AttentionInput& input) {
   const std::size_t dim = input.q.size();
-  const std::size_t positions = input.seen.empty() ? input.keys.size() / dim : input.seen.size();
-  const auto row_of = [&](std::size_t position) {
-    return input.seen.empty() ? position : static_cast<std::size_t>(input.seen[position]);
-  };
+  const std::size_t positions = input.keys.size() / dim;
   const auto window = static_cast<std::size_t>(input.window);
   const std::size_t first = window > 0 && positions > window ? positions - window : 0;
   std::vector<double> scores;
   double largest = input.sink;
   for (std::size_t p = first; p < positions; ++p) {
     double score = 0;
-    for (std::size_t d = 0; d < dim; ++d) score += input.q[d] * input.keys[row_of(p) * dim + d];
+    for (std::size_t d = 0; d < dim; ++d) score += input.q[d] * input.keys[p * dim + d];
     scores.push_back(score);
     largest = std::max(largest, score);
   }
@@ -71,7 +68,7 @@ std::vector<double> attention(const AttentionInput& input) {
   std::vector<double> out(dim, 0.0);
   for (std::size_t p = first; p < positions; ++p) {
     const double weight = std::exp(scores[p - first] - largest) / sum;
-    for (std::size_t d = 0; d < dim; ++d) out[d] += weight * input.values[row_of(p) * dim + d];
+    for (std::size_t d = 0; d < dim; ++d) out[d] += weight * input.values[p * dim + d];
   }
   return out;
 }

@@ -31,9 +31,6 @@ struct AttentionInput {
   std::span<const double> values;  // the same
   double sink = 0;                 // a logit without a value
   std::int64_t window = 0;         // 0: all; otherwise so many positions, the query's own included
-  /// In a tree: rows of keys and values that the query sees, in the order of their positions, its
-  /// own last; empty: all.
-  std::span<const std::int64_t> seen = {};
 };
 std::vector<double> attention(const AttentionInput& input);
 
