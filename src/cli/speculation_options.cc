@@ -16,7 +16,8 @@ namespace gauntlet::cli {
 
 namespace {
 
-/// Of the four that gauntlet-tiny takes two foretell 66% of its tokens, and one 39%.
+/// With two of the four that gauntlet-tiny has for a token 66% of guesses in threes were right (600
+/// greedy tokens), with one 39%.
 constexpr int kDraftExperts = 2;
 
 /// Behind the first, in the order of Speculate.
