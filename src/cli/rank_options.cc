@@ -108,8 +108,9 @@ Expected<int> take_part(const EngineArguments& arguments, const RankJob& job,
     EngineArguments led = arguments;
     led.job = &job;
     const int code = lead(led);
-    // Where it does not reach them, they know why; so does whoever read what rank 0 said.
-    (void)request(job.group, {.kind = Request::Kind::end});
+    const auto told = request(job.group, {.kind = Request::Kind::end});
+    // A command that failed has said why.
+    if (!told && code == 0) return told.error();
     return code;
   } catch (const engine::RankFailure& failure) {
     return Error{failure.what()};

@@ -35,13 +35,27 @@ struct Side {
   std::vector<Sample> samples;
   std::int64_t weight_bytes = 0;
 
-  /// What was prepared goes before the executor that holds it.
+  /// What was prepared goes before the executor that holds it, which ends with a failed order.
+  Expected<void> run(const RankCrew::Order& order) {
+    return crew->run([&](Executor& executor, RankPulse& pulse) {
+      Expected<void> done;
+      try {
+        done = order(executor, pulse);
+      } catch (const std::exception& fault) {
+        done = Error{fault.what()};
+      }
+      if (!done) meter.reset();
+      return done;
+    });
+  }
+
   ~Side() {
     if (!crew) return;
-    (void)crew->run([this](Executor&, RankPulse&) {
+    const auto ended = crew->run([this](Executor&, RankPulse&) {
       meter.reset();
       return Expected<void>();
     });
+    if (!ended) crew.reset();
   }
 };
 
@@ -50,7 +64,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 Expected<void> prepare(Side& side, const SpeedTest& test) {
-  return side.crew->run([&](Executor& executor, RankPulse& pulse) -> Expected<void> {
+  return side.run([&](Executor& executor, RankPulse& pulse) -> Expected<void> {
     if (!side.meter) side.meter = std::make_unique<engine::SpeedMeter>(executor);
     if (auto ready = side.meter->prepare(test, {}); !ready) return ready;
     if (const auto warm = side.meter->measure(); !warm) return warm.error();
@@ -63,7 +77,7 @@ Expected<void> prepare(Side& side, const SpeedTest& test) {
 }
 
 Expected<void> take_sample(Side& side, const SpeedTest& test) {
-  return side.crew->run([&](Executor&, RankPulse& pulse) -> Expected<void> {
+  return side.run([&](Executor&, RankPulse& pulse) -> Expected<void> {
     pulse.beat();
     const auto before = pulse.counters();
     const auto begin = std::chrono::steady_clock::now();

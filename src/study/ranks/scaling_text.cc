@@ -15,7 +15,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 std::string interval_text(const stats::Interval& interval, const char* unit, int digits) {
-  const std::string value = fmt::format("{:.{}f}{}", interval.value, digits, unit);
+  std::string value = fmt::format("{:.{}f}{}", interval.value, digits, unit);
   if (!interval.known()) return value;
   return fmt::format("{} [{:.{}f}, {:.{}f}]", value, interval.lo, digits, interval.hi, digits);
 }
