@@ -138,7 +138,7 @@ class LinkChannel final : public CountingChannel {
   }
 
   Arrival poll(int from, int lane) override {
-    const auto waiting = fetch(from, lane);
+    Arrival waiting = fetch(from, lane);
     if (waiting.state != Arrival::State::nothing) return waiting;
     const auto found = queues_.find({from, lane});
     if (found == queues_.end() || found->second.front().stamp.there_s > now_s()) return {};

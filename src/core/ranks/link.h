@@ -28,7 +28,7 @@ struct Fabric {
 /// What one rank sent and waited for since its links were made, counted by them.
 struct LinkTraffic {
   std::uint64_t messages = 0;          // sent
-  std::uint64_t bytes = 0;             // of these, as they go over the link
+  std::uint64_t bytes = 0;             // of these messages, with their calls
   std::uint64_t messages_between = 0;  // to other hosts
   std::uint64_t bytes_between = 0;
   double wire_s = 0;     // while something was on its way to this rank
