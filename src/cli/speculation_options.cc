@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/speculation/cuda_eagle.h"
 #include "engine/speculation/eagle.h"
 #include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
@@ -15,7 +16,7 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
                          {"ngram", Speculate::ngram},
                          {"draft", Speculate::draft},
                          {"eagle3", Speculate::eagle3}},
-                        "CPU: who guesses the next tokens, which change nothing but the time: "
+                        "who guesses the next tokens, which change nothing but the time: "
                         "earlier text, a smaller model, or a head (default: off)");
   command
       .add_option("--draft-model", arguments.draft_model,
@@ -70,7 +71,7 @@ Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
                                  const SpeculationTarget& target) {
   EngineArguments of_draft = engine;
   of_draft.model = arguments.draft_model;
-  of_draft.backend = BackendChoice::cpu;
+  of_draft.backend = target.executor.plan().cuda ? BackendChoice::cuda : BackendChoice::cpu;
   of_draft.weights = WeightSource::files;
   of_draft.ranks = {};
   of_draft.job = nullptr;  // small enough for one rank
@@ -93,6 +94,13 @@ Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const Ope
                                 engine::Executor& executor) {
   const auto head = load_head(arguments, model);
   if (!head) return head.error();
+  if (executor.plan().cuda) {
+    const engine::KvPool& pool = executor.kv();
+    return engine::make_cuda_eagle_drafter(
+        *head, model.weights.embedding,
+        {.positions = pool.free_pages(engine::KvGroup::full) * pool.config().page_tokens,
+         .longest = model.weights.config.max_positions});
+  }
   return DrafterPtr(std::make_shared<engine::EagleDrafter>(std::make_shared<engine::EagleLayer>(
       *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));
 }
@@ -129,9 +137,6 @@ Expected<engine::Speculation> make_speculation(const SpeculationArguments& argum
                                                const SpeculationTarget& target) {
   engine::Speculation made{.max_drafts = arguments.draft_tokens, .lengths = arguments.lengths};
   if (arguments.speculate == Speculate::off) return made;
-  if (target.executor.plan().cuda) {
-    return wrong_use("--speculate runs on CPUs so far: take --backend cpu, or leave it off");
-  }
   auto drafter = make_drafter(arguments, engine, capacity, target);
   if (!drafter) return drafter.error();
   made.drafter = std::move(*drafter);
