@@ -20,7 +20,9 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
                         "earlier text, a smaller model, or a head (default: off)");
   command
       .add_option("--draft-model", arguments.draft_model,
-                  "of --speculate draft or eagle3: folder or name")
+                  "of --speculate draft or eagle3: folder or name; \"random\": a head of the size "
+                  "of published "
+                  "ones, which shows what guessing costs")
       ->option_text("DIR|NAME");
   command.add_option("--draft-tokens", arguments.draft_tokens, "guessed in one step at most")
       ->check(CLI::Range(1, 31))
@@ -85,6 +87,10 @@ Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
 
 Expected<model::EagleHead> load_head(const SpeculationArguments& arguments,
                                      const OpenModel& model) {
+  constexpr std::uint64_t kSeed = 1;
+  if (arguments.draft_model == "random") {
+    return model::random_eagle_head(model.weights.config, kSeed);
+  }
   const auto files = model::open_model(arguments.draft_model);
   if (!files) return files.error();
   return model::load_eagle_head(*files, model.weights.config);
