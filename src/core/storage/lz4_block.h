@@ -83,6 +83,12 @@ class Lz4Parser {
 
 constexpr std::int64_t kLz4Corrupt = -1;
 
+/// Where byte `i` of a match comes from, in the output. A match that runs into what it writes
+/// itself repeats what stood before it, so that every byte of it can be moved at once.
+constexpr std::int64_t lz4_match_source(const Lz4Sequence& sequence, std::int64_t i) {
+  return sequence.to + sequence.num_literals - sequence.distance + i % sequence.distance;
+}
+
 /// How many bytes the block came to, or kLz4Corrupt. Byte by byte: what the device's decoder is
 /// held against.
 constexpr std::int64_t decode_lz4_block(std::span<const unsigned char> in,
@@ -102,8 +108,9 @@ constexpr std::int64_t decode_lz4_block(std::span<const unsigned char> in,
     for (std::int64_t i = 0; i < sequence.num_literals; ++i) {
       *to++ = in[static_cast<std::size_t>(sequence.literals_at + i)];
     }
-    // A match may run into what it writes itself: that is how runs are packed.
-    for (std::int64_t i = 0; i < sequence.match_length; ++i, ++to) *to = *(to - sequence.distance);
+    for (std::int64_t i = 0; i < sequence.match_length; ++i) {
+      to[i] = out[static_cast<std::size_t>(lz4_match_source(sequence, i))];
+    }
   }
 }
 
