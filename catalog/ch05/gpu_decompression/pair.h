@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/storage/token_shard.h"
+#include "catalog/ch05/gpu_decompression/packed.h"
 
 namespace gauntlet::ch05::gpu_decompression {
 
 struct Params {
-  std::shared_ptr<TokenShard> shard;
+  std::shared_ptr<Packed> packed;
   const std::int32_t* pick;  // [blocks], in pinned host memory: which blocks of the shard
   std::int32_t* out;         // [blocks, block_tokens], on the device
   std::int64_t* came_to;  // [blocks], in pinned host memory: bytes of each, kLz4Corrupt if refused
