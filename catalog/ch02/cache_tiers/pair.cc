@@ -13,11 +13,12 @@ lab::Pair<Params> pair() {
                  .cpu = 1 << 24,
                  .cuda = 1 << 26,
                  .max = 1 << 28,
+                 .multiple_of = 4,
                  .help = "of 4 bytes; several times the last-level cache"},
                 {.name = "passes", .cpu = 8, .max = 64, .help = "over all words"},
                 {.name = "block_kib",
                  .cpu = 256,
-                 .cuda = 8192,
+                 .cuda = 16384,
                  .max = 1 << 20,
                  .help =
                      "what goes through all passes before the next; sweep it through the caches"}},
