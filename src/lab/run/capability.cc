@@ -11,6 +11,7 @@
 #include "core/machine/host_features.h"
 #include "core/ranks/mpi_group.h"
 #include "core/ranks/start.h"
+#include "core/storage/direct_file.h"
 #include "core/storage/io_ring.h"
 #include "core/storage/lz4_library.h"
 #include "lab/author/needs.h"
@@ -104,7 +105,11 @@ Probes probes_of(const MachineInfo& machine) {
       {"O_DIRECT", [] { return probe_direct_io(std::filesystem::temp_directory_path()); }},
       {"cublas", probe_cublas},
       {"cudnn", [] { return probe_cuda_library("libcudnn.so.9", "libcudnn9-cuda-13"); }},
-      {"gds", [] { return probe_cuda_library("libcufile.so.0", "libcufile-13-0"); }},
+      {"gds",
+       [] {
+         const auto available = DirectFile::available(SystemFiles());
+         return available ? probe_cuda_library("libcufile.so.0", "libcufile-13-0") : available;
+       }},
       {"grace",
        [cpu = machine.cpu] {
          return probe_grace(cpu, gpu_attribute(GpuAttribute::reads_host_page_tables));
