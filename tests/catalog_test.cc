@@ -17,6 +17,7 @@
 #include "lab/author/needs.h"
 #include "lab/author/suites.h"
 #include "lab/profile/profiler.h"
+#include "lab/run/capability.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {
@@ -117,6 +118,26 @@ TEST(Catalogue, needs_only_what_the_lab_can_check) {
       }
     }
   }
+}
+
+TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
+  MachineInfo machine;
+  machine.gpus.push_back({.name = "NVIDIA H200", .compute_major = 9});
+  const lab::Probes probes = {
+      {"O_DIRECT", [] { return Expected<void>{}; }},
+      {"gds", []() -> Expected<void> { return Error{"nvidia-fs is not loaded"}; }},
+      {"grace", []() -> Expected<void> { return Error{"this CPU is another"}; }}};
+  const lab::Catalog catalog = lab::load_catalog();
+  const auto missing = [&](const char* id) {
+    const lab::Target* target = catalog.find(id);
+    return target == nullptr
+               ? "not in the catalogue"
+               : lab::missing_capability(*target, BackendKind::cuda, machine, {}, probes);
+  };
+  EXPECT_EQ(missing("ch02:peer_copy"), "needs 2 GPUs, there is 1");
+  EXPECT_EQ(missing("ch02:coherent_c2c"), "needs grace: this CPU is another");
+  EXPECT_EQ(missing("ch05:direct_storage"), "needs gds: nvidia-fs is not loaded");
+  EXPECT_EQ(missing("ch02:pinned_transfer"), "");
 }
 
 TEST_F(WholeCatalogue, has_the_targets_that_its_suites_name) {
