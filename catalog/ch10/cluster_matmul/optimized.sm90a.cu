@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "catalog/ch10/cluster_matmul/pair.h"
+#include "catalog/ch10/cluster_matmul/sharing.h"
 #include "core/cuda/check.h"
 #include "core/cuda/tensor_map.h"
 #include "lab/author/side.h"
@@ -26,9 +27,6 @@ constexpr int kDepth = 32;      // 128 bytes, a row of the swizzle
 constexpr int kStep = 8;        // of K per wgmma
 constexpr int kGroupRows = 64;  // of a warpgroup
 constexpr int kStages = 4;
-// Blocks of a cluster: two tiles of C side by side in x share their columns, two in y their rows.
-constexpr int kShareB = 2;
-constexpr int kShareA = 2;
 static_assert(kTileRows == kConsumers * kGroupRows);
 
 struct Stage {
@@ -89,13 +87,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int first_row = static_cast<int>(blockIdx.x) * kTileRows;
   const int first_column = static_cast<int>(blockIdx.y) * kTileColumns;
   const int steps = p.k / kDepth;
-  // Ranks in the cluster are x + 2 y.
-  const int rank = static_cast<int>(ptx::cluster_rank()), x = rank % 2, y = rank / 2;
-  const auto sharing_b = static_cast<std::uint16_t>(0b11 << (2 * y));  // both x of this y
-  const auto sharing_a = static_cast<std::uint16_t>(0b101 << x);       // both y of this x
+  const int rank = static_cast<int>(ptx::cluster_rank());
   if (threadIdx.x == 0) {
     for (std::uint64_t& barrier : ring.full) ptx::mbarrier_init(barrier, 1);
-    for (std::uint64_t& barrier : ring.empty) ptx::mbarrier_init(barrier, 3 * 4 * kConsumers);
+    for (std::uint64_t& barrier : ring.empty)
+      ptx::mbarrier_init(barrier, kWriters * 4 * kConsumers);
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
@@ -110,21 +106,22 @@ __global__ void __launch_bounds__(kThreads, 1)
       wait_for_cluster(ring.empty[step % kStages], step / kStages % 2 ^ 1);
       ptx::mbarrier_arrive_expect_tx(full, sizeof(stage.a) + sizeof(stage.b));
       // Each block fetches its part of what it shares, for all who share it.
-      const int part_b = kTileColumns / kShareB * x;
-      const int part_a = kTileRows / kShareA * y;
-      ptx::tensor_load_2d_multicast(stage.a + part_a * kDepth, a_map,
-                                    {.column = step * kDepth, .row = first_row + part_a}, full,
-                                    sharing_a);
-      ptx::tensor_load_2d_multicast(stage.b + part_b * kDepth, b_map,
-                                    {.column = step * kDepth, .row = first_column + part_b}, full,
-                                    sharing_b);
+      const int rows = kTileRows / kShares * part_of_rows(rank);
+      const int columns = kTileColumns / kShares * part_of_columns(rank);
+      ptx::tensor_load_2d_multicast(stage.a + rows * kDepth, a_map,
+                                    {.column = step * kDepth, .row = first_row + rows}, full,
+                                    static_cast<std::uint16_t>(sharing_rows(rank)));
+      ptx::tensor_load_2d_multicast(stage.b + columns * kDepth, b_map,
+                                    {.column = step * kDepth, .row = first_column + columns}, full,
+                                    static_cast<std::uint16_t>(sharing_columns(rank)));
     }
   } else {
     const auto release = [&](int step) {
-      // Three blocks write into this stage: this one, and those that share columns or rows with it.
-      // They are rank, rank ^ 1 and rank ^ 2.
       const int lane = static_cast<int>(threadIdx.x) % 32;
-      if (lane < 3) ptx::mbarrier_arrive_at(ring.empty[step % kStages], rank ^ lane);
+      if (lane < kWriters) {
+        ptx::mbarrier_arrive_at(ring.empty[step % kStages],
+                                static_cast<std::uint32_t>(writer(rank, lane)));
+      }
     };
     float sums[128];
     for (int step = 0; step < steps; ++step) {
@@ -160,14 +157,14 @@ void describe(const float* matrix, std::int64_t rows, std::int64_t columns, int 
 
 lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
   CUtensorMap a_map, b_map;
-  describe(p.a, p.m, p.k, kTileRows / kShareA, a_map);
-  describe(p.b, p.n, p.k, kTileColumns / kShareB, b_map);
+  describe(p.a, p.m, p.k, kTileRows / kShares, a_map);
+  describe(p.b, p.n, p.k, kTileColumns / kShares, b_map);
   cuda_check(cudaFuncSetAttribute(product, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(sizeof(Ring))));
   return [p, a_map, b_map, stream = cuda.stream] {
     cudaLaunchAttribute cluster{};
     cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {.x = 2, .y = 2, .z = 1};
+    cluster.val.clusterDim = {.x = kShares, .y = kShares, .z = 1};
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(p.m / kTileRows, p.n / kTileColumns);
     config.blockDim = dim3(kThreads);
