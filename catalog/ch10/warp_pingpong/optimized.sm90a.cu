@@ -26,7 +26,7 @@ constexpr int kDepth = 32;      // 128 bytes, a row of the swizzle
 constexpr int kStep = 8;        // of K per wgmma
 constexpr int kGroupRows = 64;  // of a warpgroup
 constexpr int kStages = 6;
-static_assert(kTileRows == kConsumers * kGroupRows);
+static_assert(kTileRows == 2 * kGroupRows && kConsumers == 2);
 
 struct Stage {
   alignas(1024) float a[kTileRows * kDepth];
@@ -37,6 +37,7 @@ struct Ring {
   Stage stages[kStages];
   std::uint64_t full[kStages];   // barriers: a stage has arrived
   std::uint64_t empty[kStages];  // all who read it are done
+  std::uint64_t go[kConsumers];  // the other warpgroup has started all products of its tile
 };
 static_assert(sizeof(Ring) <= 227 * 1024);
 
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (std::uint64_t& barrier : ring.full) ptx::mbarrier_init(barrier, 1);
     // Of the warps that read a stage.
     for (std::uint64_t& barrier : ring.empty) ptx::mbarrier_init(barrier, 4);
+    for (std::uint64_t& barrier : ring.go) ptx::mbarrier_init(barrier, 4);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
@@ -108,10 +110,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto release = [&](int of_turn) {
       if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ring.empty[of_turn % kStages]);
     };
-    // Tiles number `group`, `group` + 2, ... of this block; the ring has the others in between.
+    // Tiles number `group`, `group` + 2, ... of this block; the ring has the others in between. A
+    // parity tells two neighbouring rounds of the ring apart and no more, so a warpgroup must not
+    // ask for its stages before the other has met all of its own.
     for (int number = group;; number += kConsumers) {
       const int tile = static_cast<int>(blockIdx.x + number * gridDim.x);
       if (tile >= tiles) break;
+      wait_for(ring.go[group], (number / kConsumers % 2) ^ (group == 0 ? 1 : 0));
       const int first_turn = number * steps;
       float upper[64], lower[64];
       for (int step = 0; step < steps; ++step) {
@@ -125,6 +130,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         ptx::wgmma_wait_group<1>();  // the products of the step before are done
         if (step > 0) release(turn - 1);
       }
+      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ring.go[kConsumers - 1 - group]);
       ptx::wgmma_wait_group<0>();
       release(first_turn + steps - 1);
       float* c = p.c + std::int64_t{tile_row(tile)} * p.n + tile_column(tile);
