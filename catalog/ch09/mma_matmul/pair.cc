@@ -29,14 +29,16 @@ lab::Pair<Params> pair() {
       .technique = "mma_fragments",
       .knobs = {size("m", 4096, "rows of A and C"), size("n", 4096, "columns of C, rows of B"),
                 size("k", 4096, "columns of A and B")},
-      .cuda = lab::BackendFacts{.claim = "WMMA loads a fragment word by word; ldmatrix brings four "
-                                         "registers of a fragment with one instruction and one "
-                                         "address, so the warps issue less between their products.",
-                                .cost = cost,
-                                .witness = lab::Witness::counter(
-                                    "smsp__inst_executed.sum", lab::Witness::Moves::falls, 1.3,
-                                    "instructions that warps executed"),
-                                .needs = {"sm_80"}},
+      .cuda =
+          lab::BackendFacts{
+              .claim = "How WMMA brings a fragment to the lanes is the compiler's affair; ldmatrix "
+                       "fills four of its registers with one instruction and "
+                       "one address, so the warps issue less between products.",
+              .cost = cost,
+              .witness =
+                  lab::Witness::counter("smsp__inst_executed.sum", lab::Witness::Moves::falls, 1.3,
+                                        "instructions that warps executed"),
+              .needs = {"sm_80"}},
       .bind =
           [](lab::Binder& b) {
             const auto m = b.knob("m"), n = b.knob("n"), k = b.knob("k");
