@@ -17,6 +17,7 @@
 #include "lab/author/needs.h"
 #include "lab/author/suites.h"
 #include "lab/profile/profiler.h"
+#include "lab/profile/trace_summary.h"
 #include "lab/run/capability.h"
 #include "tests/program.h"
 
@@ -240,6 +241,23 @@ TEST(Catalogue, names_gpu_counters_that_hopper_has) {
   const auto nonsense = lab::unknown_gpu_metrics("GH100", {"no__such_counter.sum"});
   ASSERT_TRUE(nonsense);
   EXPECT_THAT(*nonsense, testing::ElementsAre("no__such_counter.sum"));
+}
+
+TEST(Catalogue, reads_from_traces_what_they_say) {
+  const auto says =
+      lab::trace_summary({{.name = "k", .category = "kernel", .start_ns = 0, .duration_ns = 1}});
+  const lab::Catalog catalog = lab::load_catalog();
+  for (const lab::Target& target : catalog.targets()) {
+    for (BackendKind backend : lab::kBackends) {
+      if (!target.has(backend)) continue;
+      for (const lab::SidePair& sides : target.comparisons(backend)) {
+        const lab::Witness witness = target.witness(backend, sides);
+        if (witness.source != lab::Witness::Source::trace) continue;
+        EXPECT_TRUE(says.contains(witness.name)) << target.id() << " reads " << witness.name;
+        EXPECT_EQ(backend, BackendKind::cuda) << target.id() << " has nothing to trace";
+      }
+    }
+  }
 }
 
 }  // namespace
