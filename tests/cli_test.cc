@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"run", "say what to run"},
         WrongUse{"run --targets ch07:coalesed_copy", "did you mean 'ch07:coalesced_copy'?"},
         WrongUse{"run --targets coalesced_copy", "did you mean 'ch07:coalesced_copy'?"},
-        WrongUse{"run --targets ch99", "the chapters are ch01"},
+        WrongUse{"run --targets chapter", "the chapters are ch01"},
         WrongUse{"run --target ch07", "there is no option '--target', did you mean '--targets'?"},
         WrongUse{"run --targets ch07 --backed=cpu", "did you mean '--backend'?"},
         WrongUse{"run --targets ch07 --backend gpu",

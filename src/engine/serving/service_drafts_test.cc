@@ -209,8 +209,10 @@ TEST_P(Speculation, changes_nobodys_tokens) {
     reused += stats.scheduler.prefix_hits;
   }
   EXPECT_GT(drafted, 500);
-  EXPECT_TRUE(is_tree ? trees > 50 : trees == 0) << trees;
-  if (is_tree && here.guesses != Guesses::wrong) {
+  // Who is asked, and how often, is the clock's to say where lengths are measured.
+  const bool is_sure = here.lengths == DraftLengths::fixed;
+  EXPECT_TRUE(is_tree ? trees > 50 || !is_sure : trees == 0) << trees;
+  if (is_tree && is_sure && here.guesses != Guesses::wrong) {
     EXPECT_GT(moves, 10);
   }
   if (here.lengths == DraftLengths::measured) {

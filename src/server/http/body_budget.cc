@@ -15,8 +15,10 @@ BodyBudget::Share::Share(BodyBudget& budget, std::function<void()> on_drop)
     : budget_(budget), on_drop_(std::move(on_drop)) {}
 
 /// A rate over less than the grace says nothing: until then that of the time before holds, or none.
+/// What came fast before a longer pause says nothing of the rest.
 bool BodyBudget::Share::is_slow(Clock::time_point now) const {
   if (is_complete_) return false;
+  if (seconds_between(grown_at_, now) >= budget_.limits_.grace_s) return true;
   const double elapsed_s = seconds_between(mark_, now);
   const double rate = elapsed_s < budget_.limits_.grace_s
                           ? rate_before_
@@ -41,6 +43,7 @@ bool BodyBudget::Share::grow_to(std::uint64_t bytes, Clock::time_point now) {
   }
   budget_.used_bytes_ += more;
   bytes_ = bytes;
+  grown_at_ = now;
   return true;
 }
 

@@ -49,6 +49,7 @@ class BodyBudget {
     std::uint64_t bytes_ = 0;
     bool is_complete_ = false;
     bool was_dropped_ = false;
+    Clock::time_point grown_at_;
     Clock::time_point mark_;  // where the time began over which its rate is taken
     std::uint64_t mark_bytes_ = 0;
     double rate_before_ = std::numeric_limits<double>::infinity();  // up to the mark

@@ -36,6 +36,17 @@ TEST(BodyBudget, drops_the_largest_body_that_stalled_for_one_that_flows) {
   EXPECT_FALSE(large.complete());
 }
 
+TEST(BodyBudget, is_not_deceived_by_a_body_that_came_fast_and_then_stalls) {
+  BodyBudget budget(kLimits);
+  int drops = 0;
+  BodyBudget::Share burst(budget, count(drops));
+  for (int i = 1; i <= 9; ++i) EXPECT_TRUE(burst.grow_to(100 * i, at(0.01 * i)));
+  BodyBudget::Share flowing(budget, [] {});
+  EXPECT_FALSE(flowing.grow_to(200, at(1.0))) << "a pause is nothing yet";
+  EXPECT_TRUE(flowing.grow_to(200, at(1.2)));
+  EXPECT_EQ(drops, 1);
+}
+
 TEST(BodyBudget, is_not_deceived_by_a_trickle) {
   BodyBudget budget(kLimits);
   int drops = 0;
