@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace gauntlet::engine::inline speculation {
 
@@ -27,8 +28,8 @@ void TreeSearch::add(std::size_t index, std::span<const float> logits, double no
 std::vector<std::int32_t> TreeSearch::likeliest(std::int32_t begin, std::int64_t most) const {
   std::vector<std::int32_t> order(guesses_.size() - static_cast<std::size_t>(begin));
   std::iota(order.begin(), order.end(), begin);
-  std::ranges::stable_sort(order, std::ranges::greater(),
-                           [&](std::int32_t i) { return guesses_[i].log_probability; });
+  std::ranges::sort(order, {},
+                    [&](std::int32_t i) { return std::pair(-guesses_[i].log_probability, i); });
   if (std::ssize(order) > most) order.resize(static_cast<std::size_t>(most));
   return order;
 }
