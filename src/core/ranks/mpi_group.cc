@@ -7,6 +7,7 @@
 #include <climits>
 #include <list>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <thread>
@@ -107,8 +108,9 @@ class MpiChannel final : public Channel {
 
   /// MPI still holds the address of what has not been sent, and has no way to let go of it.
   ~MpiChannel() override {
-    if (!sends_.empty()) static_cast<void>(new std::list<Send>(std::move(sends_)));
-    if (!receives_.empty()) static_cast<void>(new decltype(receives_)(std::move(receives_)));
+    if (!sends_.empty()) static_cast<void>(new (std::nothrow) std::list<Send>(std::move(sends_)));
+    if (!receives_.empty())
+      static_cast<void>(new (std::nothrow) decltype(receives_)(std::move(receives_)));
   }
 
   int rank() const override { return rank_; }

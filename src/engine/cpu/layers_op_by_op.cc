@@ -7,7 +7,6 @@ namespace gauntlet::engine::cpu {
 
 using kernels::cpu::kBlock;
 using kernels::cpu::kGroupRows;
-using kernels::cpu::Product;
 
 void Layers::layer_op_by_op(std::int64_t index, int worker) {
   const PackedLayer& layer = machine_.model.layers[index];

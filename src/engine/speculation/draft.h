@@ -81,7 +81,9 @@ inline std::vector<std::int32_t> accepted_path(const Draft& draft,
   std::vector<std::int32_t> path;
   std::int32_t last = -1;
   for (std::size_t i = 0; i < draft.size(); ++i) {
-    if (draft.parent(i) != last || draft[i] != drawn[static_cast<std::size_t>(last + 1)]) continue;
+    if (draft.parent(i) != last ||
+        draft[i] != drawn[static_cast<std::size_t>(std::int64_t{last} + 1)])
+      continue;
     path.push_back(last = static_cast<std::int32_t>(i));
   }
   return path;

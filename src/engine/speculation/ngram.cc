@@ -28,7 +28,7 @@ NgramDrafter::NgramDrafter(const NgramConfig& config) : config_(config) {
 }
 
 void NgramDrafter::extend(Index& index, std::span<const std::int32_t> tokens) const {
-  index.before.resize(static_cast<std::size_t>(config_.longest - config_.shortest + 1));
+  index.before.resize(static_cast<std::size_t>(config_.longest - config_.shortest) + 1);
   for (auto& before : index.before) before.resize(tokens.size() + 1);
   for (std::int64_t end = index.size + 1; end <= std::ssize(tokens); ++end) {
     for (int length = config_.shortest; length <= std::min<std::int64_t>(config_.longest, end);
