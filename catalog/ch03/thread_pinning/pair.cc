@@ -44,8 +44,8 @@ lab::Pair<Params> pair() {
             // Steps are affine, and so is what they come to together.
             std::uint32_t factor = 1, offset = 0;
             for (std::int64_t number = 0; number < p.steps; ++number) {
-              factor *= p.factor[number];
-              offset = offset * p.factor[number] + 1;
+              factor *= factor_of(p, number);
+              offset = offset * factor_of(p, number) + 1;
             }
             const auto out = r.exact<std::uint32_t>("out");
             for (std::size_t i = 0; i < out.size(); ++i) out[i] = p.in[i] * factor + offset;
