@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <regex>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <list>
 #include <map>
+#include <regex>
 #include <set>
 #include <vector>
 

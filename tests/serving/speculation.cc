@@ -116,9 +116,8 @@ int run(const std::string& gauntlet, const std::string& models) {
   for (const auto& [name, more] : drafters) {
     if (name.find("experts") != std::string::npos) continue;  // which cannot branch
     for (const char* lengths : {"fixed", "measured"}) {
-      std::vector<std::string> options = {
-          "--speculate",    name, "--draft-tree",    "3,4",
-          "--draft-tokens", "12", "--draft-lengths", lengths};
+      std::vector<std::string> options = {"--speculate",    name, "--draft-tree",    "3,4",
+                                          "--draft-tokens", "12", "--draft-lengths", lengths};
       options.insert(options.end(), more.begin(), more.end());
       const Said guessed = play(gauntlet, options);
       const std::string how = name + ", a tree, " + lengths + " lengths: ";

@@ -269,8 +269,8 @@ class MessageGroup final : public Group {
       if (waited > timeout_s()) {
         return break_off(
             fmt::format("{} did not take what rank {} sent in {} of {} ranks within {:g} s",
-                        ranks_text(channel().late_takers(lane_)), members_[rank_], text_of(call), size(),
-                        timeout_s()));
+                        ranks_text(channel().late_takers(lane_)), members_[rank_], text_of(call),
+                        size(), timeout_s()));
       }
       channel().pause(Channel::Seconds(waited), Channel::Seconds(0.001));
     }

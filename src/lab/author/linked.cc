@@ -42,8 +42,8 @@ Count exposed_ms(const Group& linked) {
 }
 Count hidden_percent(const Group& linked) {
   return {.name = "hidden_percent",
-          .total = reader(linked,
-                          [](const ranks::LinkTraffic& t) { return 100 * (t.wire_s - t.exposed_s); }),
+          .total = reader(
+              linked, [](const ranks::LinkTraffic& t) { return 100 * (t.wire_s - t.exposed_s); }),
           .per = reader(linked, [](const ranks::LinkTraffic& t) { return t.wire_s; })};
 }
 
