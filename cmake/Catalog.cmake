@@ -92,6 +92,30 @@ function(gauntlet_join out library key)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
+# An object of a source whose kernels launch kernels (it says "// subject: device-side launches"): compiled to be linked on
+# the device with CUDA's runtime there, and linked, so that a program takes it like any other object.
+function(gauntlet_device_launches out library file)
+  gauntlet_cuda_arch(${file} arch)
+  if(NOT arch)
+    message(FATAL_ERROR "${file}: a source with device-side launches is for one GPU, as in optimized.sm90a.cu")
+  endif()
+  get_filename_component(folder ${file} DIRECTORY)
+  get_filename_component(pair ${folder} NAME)
+  get_filename_component(side ${file} NAME_WE)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${library}_${pair}_${side}.o)
+  set(code -gencode=arch=compute_${arch},code=sm_${arch})
+  find_library(GAUNTLET_CUDADEVRT cudadevrt HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_CUDA_COMPILER_LAUNCHER} ${CMAKE_CUDA_COMPILER} -O3 -DNDEBUG -std=c++20 -lineinfo --expt-relaxed-constexpr
+      -Xcompiler=-fPIE,-Wall,-Wextra,-Wno-missing-field-initializers -Xptxas=--warn-on-spills,--warning-as-error ${code}
+      -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/src -rdc=true -MD -MT ${object} -MF ${object}.d -c ${file}
+      -o ${object}.apart.o
+    COMMAND ${CMAKE_CUDA_COMPILER} ${code} -dlink ${object}.apart.o ${GAUNTLET_CUDADEVRT} -o ${object}.link.o
+    COMMAND ${CMAKE_LINKER} -r ${object}.apart.o ${object}.link.o ${GAUNTLET_CUDADEVRT} -o ${object}
+    DEPENDS ${file} DEPFILE ${object}.d COMMENT "Building CUDA object ${library}_${pair}_${side}.o" VERBATIM)
+  set(${out} ${object} PARENT_SCOPE)
+endfunction()
+
 function(gauntlet_catalog library root)
   set(wanted ${ARGN})
   set(needs_engine OFF)
@@ -100,6 +124,7 @@ function(gauntlet_catalog library root)
   set(sources "")
   set(chapters "")
   set(device_keys "")
+  set(launching_objects "")
 
   foreach(file ${declared})
     get_filename_component(folder ${file} DIRECTORY)
@@ -167,6 +192,12 @@ function(gauntlet_catalog library root)
         string(APPEND declarations_${chapter} "lab::Side ${side_name}(const Params&, const lab::${context}&);\n")
         string(APPEND entry "lab::${backend}_side<${ns}::Params>(${named}, ${ns}::${backend}::${side_name}), ")
         if(backend STREQUAL cuda)
+          file(STRINGS ${side_file} launches REGEX "^// subject: device-side launches$")
+          if(launches)
+            gauntlet_device_launches(object ${library} ${side_file})
+            list(APPEND launching_objects ${object})
+            continue()
+          endif()
           file(STRINGS ${side_file} own_options REGEX "^// subject: register spilling$")
           if(arch OR own_options)
             gauntlet_cuda_sources(${side_file})
@@ -266,6 +297,11 @@ Catalog load_catalog() {
   add_library(${library} OBJECT ${sources} ${index})
   target_link_libraries(${library} PUBLIC gauntlet_flags)
   target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(launching_objects)
+    add_custom_target(${library}_launches DEPENDS ${launching_objects})
+    add_dependencies(${library} ${library}_launches)
+    target_link_libraries(${library} INTERFACE ${launching_objects})
+  endif()
   if(needs_engine)
     target_link_libraries(${library} PUBLIC gauntlet_server gauntlet_load)
   endif()

@@ -17,6 +17,8 @@
 #include "lab/author/needs.h"
 #include "lab/author/suites.h"
 #include "lab/profile/profiler.h"
+#include "lab/profile/trace_summary.h"
+#include "lab/run/capability.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {
@@ -119,6 +121,26 @@ TEST(Catalogue, needs_only_what_the_lab_can_check) {
   }
 }
 
+TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
+  MachineInfo machine;
+  machine.gpus.push_back({.name = "NVIDIA H200", .compute_major = 9});
+  const lab::Probes probes = {
+      {"O_DIRECT", [] { return Expected<void>{}; }},
+      {"gds", []() -> Expected<void> { return Error{"nvidia-fs is not loaded"}; }},
+      {"grace", []() -> Expected<void> { return Error{"this CPU is another"}; }}};
+  const lab::Catalog catalog = lab::load_catalog();
+  const auto missing = [&](const char* id) {
+    const lab::Target* target = catalog.find(id);
+    return target == nullptr
+               ? "not in the catalogue"
+               : lab::missing_capability(*target, BackendKind::cuda, machine, {}, probes);
+  };
+  EXPECT_EQ(missing("ch02:peer_copy"), "needs 2 GPUs, there is 1");
+  EXPECT_EQ(missing("ch02:coherent_c2c"), "needs grace: this CPU is another");
+  EXPECT_EQ(missing("ch05:direct_storage"), "needs gds: nvidia-fs is not loaded");
+  EXPECT_EQ(missing("ch02:pinned_transfer"), "");
+}
+
 TEST_F(WholeCatalogue, has_the_targets_that_its_suites_name) {
   const lab::Catalog catalog = lab::load_catalog();
   const auto suites = lab::load_suites();
@@ -219,6 +241,23 @@ TEST(Catalogue, names_gpu_counters_that_hopper_has) {
   const auto nonsense = lab::unknown_gpu_metrics("GH100", {"no__such_counter.sum"});
   ASSERT_TRUE(nonsense);
   EXPECT_THAT(*nonsense, testing::ElementsAre("no__such_counter.sum"));
+}
+
+TEST(Catalogue, reads_from_traces_what_they_say) {
+  const auto says =
+      lab::trace_summary({{.name = "k", .category = "kernel", .start_ns = 0, .duration_ns = 1}});
+  const lab::Catalog catalog = lab::load_catalog();
+  for (const lab::Target& target : catalog.targets()) {
+    for (BackendKind backend : lab::kBackends) {
+      if (!target.has(backend)) continue;
+      for (const lab::SidePair& sides : target.comparisons(backend)) {
+        const lab::Witness witness = target.witness(backend, sides);
+        if (witness.source != lab::Witness::Source::trace) continue;
+        EXPECT_TRUE(says.contains(witness.name)) << target.id() << " reads " << witness.name;
+        EXPECT_EQ(backend, BackendKind::cuda) << target.id() << " has nothing to trace";
+      }
+    }
+  }
 }
 
 }  // namespace

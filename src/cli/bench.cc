@@ -172,10 +172,6 @@ int bench(const BenchOptions& options, const EngineArguments& chosen, const Cont
     return report_error(
         {"--breakdown traces a GPU, and this would run on the CPU", ErrorKind::wrong_use});
   }
-  if (options.plan.guesses && gpu) {
-    return report_error(
-        wrong_use("--speculate and --accept run on CPUs so far: take --backend cpu"));
-  }
   std::optional<lab::Ceilings> ceilings;
   const MachineInfo machine = read_machine(gpu);
   // Ranks share a machine, or have several: one machine's limit is none of theirs.

@@ -192,6 +192,7 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
                                             .max_sequence_tokens = capacity.sequence_positions,
                                             .max_batch_tokens = arguments.chunk.value_or(kGpuChunk),
                                             .gpu_memory = arguments.gpu_memory,
+                                            .export_layers = capacity.export_layers,
                                             .progress = progress});
     if (made) {
       line.clear();

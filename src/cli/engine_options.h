@@ -69,7 +69,7 @@ struct Capacity {
   std::int64_t sequences = 2;           // one that runs, and the prompt that is kept of it
   std::int64_t positions = 0;           // of all of them; 0: as many as the model has
   std::int64_t sequence_positions = 0;  // of one, where KV is contiguous; 0: an equal share
-  std::vector<int> export_layers = {};  // whose residuals a draft head goes on from; on CPUs
+  std::vector<int> export_layers = {};  // whose residuals a draft head goes on from
 };
 /// Where the model will run: auto is the GPU where there is one that can.
 Expected<engine::Backend> choose_backend(const EngineArguments& arguments);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "engine/speculation/cuda_eagle.h"
 #include "engine/speculation/eagle.h"
 #include "engine/speculation/model_drafter.h"
 #include "engine/speculation/ngram.h"
@@ -59,14 +60,16 @@ void add_speculation_options(CLI::App& command, SpeculationArguments& arguments)
           [option, &arguments](const std::string& text) {
             arguments.speculate = drafters_of(option, text);
           },
-          "CPU: who guesses the next tokens, which change nothing but the time: earlier text, a "
+          "who guesses the next tokens, which change nothing but the time: earlier text, a "
           "smaller model, a head, or the model itself with fewer experts; of several, with commas "
           "between them, whichever pays (default: off)")
       ->option_text(fmt::format("{}", fmt::join(drafter_words(), "|")))
       ->default_str("off");
   command
       .add_option("--draft-model", arguments.draft_model,
-                  "of --speculate draft or eagle3: folder or name")
+                  "of --speculate draft or eagle3: folder or name; \"random\": a head of the size "
+                  "of published "
+                  "ones, which shows what guessing costs")
       ->option_text("DIR|NAME");
   command.add_option("--draft-tokens", arguments.draft_tokens, "guessed in one step at most")
       ->check(CLI::Range(std::int64_t{1}, engine::kMostGuesses))
@@ -160,7 +163,7 @@ Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
                                  const SpeculationTarget& target) {
   EngineArguments of_draft = engine;
   of_draft.model = arguments.draft_model;
-  of_draft.backend = BackendChoice::cpu;
+  of_draft.backend = target.executor.plan().cuda ? BackendChoice::cuda : BackendChoice::cpu;
   of_draft.weights = WeightSource::files;
   of_draft.ranks = {};
   of_draft.job = nullptr;  // small enough for one rank
@@ -174,6 +177,10 @@ Expected<DrafterPtr> draft_model(const SpeculationArguments& arguments,
 
 Expected<model::EagleHead> load_head(const SpeculationArguments& arguments,
                                      const OpenModel& model) {
+  constexpr std::uint64_t kSeed = 1;
+  if (arguments.draft_model == "random") {
+    return model::random_eagle_head(model.weights.config, kSeed);
+  }
   const auto files = model::open_model(arguments.draft_model);
   if (!files) return files.error();
   return model::load_eagle_head(*files, model.weights.config);
@@ -183,6 +190,13 @@ Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const Ope
                                 engine::Executor& executor) {
   const auto head = load_head(arguments, model);
   if (!head) return head.error();
+  if (executor.plan().cuda) {
+    const engine::KvPool& pool = executor.kv();
+    return engine::make_cuda_eagle_drafter(
+        *head, model.weights.embedding,
+        {.positions = pool.free_pages(engine::KvGroup::full) * pool.config().page_tokens,
+         .longest = model.weights.config.max_positions});
+  }
   return DrafterPtr(std::make_shared<engine::EagleDrafter>(std::make_shared<engine::EagleLayer>(
       *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));
 }
@@ -234,9 +248,6 @@ Expected<engine::Speculation> make_speculation(const SpeculationArguments& argum
                                                const SpeculationTarget& target) {
   engine::Speculation made{.max_drafts = arguments.draft_tokens, .lengths = arguments.lengths};
   if (arguments.speculate.empty()) return made;
-  if (target.executor.plan().cuda) {
-    return wrong_use("--speculate runs on CPUs so far: take --backend cpu, or leave it off");
-  }
   made.tree = *tree_of(arguments.draft_tree);
   for (const Speculate wanted : arguments.speculate) {
     auto drafter = make_drafter(wanted, arguments, engine, capacity, target);

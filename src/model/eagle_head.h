@@ -53,4 +53,8 @@ Expected<EagleHeadConfig> parse_eagle_config(std::string_view text, std::string_
 /// and field.
 Expected<EagleHead> load_eagle_head(const ModelFiles& files, const ModelConfig& target);
 
+/// Deterministic random weights of the size that heads published for gpt-oss have beside their
+/// target's. They take no memory.
+EagleHead random_eagle_head(const ModelConfig& target, std::uint64_t seed);
+
 }  // namespace gauntlet::model

@@ -136,5 +136,26 @@ TEST(EagleHead, is_refused_in_one_sentence_that_names_what_is_wrong) {
   EXPECT_THAT((FakeHead{.more = {{"fc.weight", {32, 64}}}}.refusal()), HasSubstr("fc.weight"));
 }
 
+TEST(RandomEagleHead, has_the_size_of_those_that_are_published) {
+  ModelConfig target;
+  target.num_layers = 24;
+  target.hidden = 2880;
+  target.num_heads = 64;
+  target.num_kv_heads = 8;
+  target.head_dim = 64;
+  target.vocab = 201088;
+  const EagleHead head = random_eagle_head(target, 1);
+  EXPECT_EQ(head.config.boundaries, (std::vector<std::int64_t>{1, 11, 21}));
+  EXPECT_EQ(head.config.intermediate, 17280);
+  EXPECT_EQ(head.config.draft_vocab, 32000);
+  EXPECT_EQ(head.q.cols, 5760);
+  EXPECT_EQ(std::ssize(head.target_ids), 32000);
+  EXPECT_LT(head.target_ids.back(), 201088);
+  std::vector<float> row(2880);
+  head.gate.read_row(17279, row.data());
+  EXPECT_NE(row[0], row[1]);
+  EXPECT_NE(head.gate.random_key, head.up.random_key);
+}
+
 }  // namespace
 }  // namespace gauntlet::model

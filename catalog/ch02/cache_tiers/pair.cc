@@ -13,11 +13,12 @@ lab::Pair<Params> pair() {
                  .cpu = 1 << 24,
                  .cuda = 1 << 26,
                  .max = 1 << 28,
+                 .multiple_of = 4,
                  .help = "of 4 bytes; several times the last-level cache"},
                 {.name = "passes", .cpu = 8, .max = 64, .help = "over all words"},
                 {.name = "block_kib",
                  .cpu = 256,
-                 .cuda = 8192,
+                 .cuda = 16384,
                  .max = 1 << 20,
                  .help =
                      "what goes through all passes before the next; sweep it through the caches"}},
@@ -32,6 +33,17 @@ lab::Pair<Params> pair() {
               },
               .witness = lab::Witness::counter("cache-misses", lab::Witness::Moves::falls, 2,
                                                "accesses that the cache did not hold")},
+      .cuda =
+          lab::BackendFacts{
+              .claim =
+                  "A block that L2 holds goes through all passes at L2's rate, and through DRAM "
+                  "once, at the price of a launch per block and pass.",
+              .cost = [](const lab::Knobs& k) -> lab::Cost {
+                const double bytes = 4 * static_cast<double>(k["words"]);
+                return {.read_bytes = bytes, .write_bytes = bytes};
+              },
+              .witness = lab::Witness::counter("dram__bytes_read.sum", lab::Witness::Moves::falls,
+                                               2, "bytes that came from DRAM")},
       .bind =
           [](lab::Binder& b) {
             const auto words = b.knob("words"), passes = b.knob("passes");

@@ -120,6 +120,16 @@ lab::Pair<Params> pair() {
                                .witness = lab::Witness::counter(
                                    "L1-dcache-load-misses", lab::Witness::Moves::falls, 1.2,
                                    "loads that miss the first-level cache")},
+      .cuda =
+          lab::BackendFacts{
+              .claim =
+                  "Three kernels write the scores, read and write them for the softmax and read "
+                  "them again; a block that keeps those of 32 queries in shared memory moves "
+                  "queries, keys, values and results alone, though it reads keys and values "
+                  "twice as often through L2.",
+              .cost = cost,
+              .witness = lab::Witness::counter("dram__bytes.sum", lab::Witness::Moves::falls, 4,
+                                               "bytes between memory and L2, either way")},
       .bind =
           [](lab::Binder& b) {
             const auto heads = b.knob("heads"), queries = b.knob("queries"), keys = b.knob("keys");

@@ -35,6 +35,13 @@ lab::Pair<Params> pair() {
                                .witness = lab::Witness::counter(
                                    "L1-dcache-load-misses", lab::Witness::Moves::falls, 2,
                                    "loads that miss the first-level cache")},
+      .cuda = lab::BackendFacts{.claim = "Four kernels write what is in between to memory and read "
+                                         "it again, and each is bound by that; one kernel reads "
+                                         "the inputs and writes the result.",
+                                .cost = cost,
+                                .witness = lab::Witness::counter(
+                                    "dram__bytes.sum", lab::Witness::Moves::falls, 2,
+                                    "bytes between memory and L2, either way")},
       .bind =
           [](lab::Binder& b) {
             // Whole numbers below 2^24 all the way, so that every order of roundings gives the same

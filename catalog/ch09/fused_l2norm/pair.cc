@@ -76,9 +76,9 @@ lab::Pair<Params> pair() {
                  .cpu = 2048,
                  .cuda = 4096,
                  .min = 32,
-                 .max = 4096,
+                 .max = kMaxColumns,
                  .multiple_of = 32,
-                 .help = "words per row, few enough for the first-level cache of a core"}},
+                 .help = "words per row"}},
       .cpu = lab::BackendFacts{.claim = "Squares that go to memory and come back, and rows that "
                                         "are fetched a second time, are what two of the three "
                                         "passes cost; row by row there is one fetch and one store.",
@@ -86,6 +86,13 @@ lab::Pair<Params> pair() {
                                .witness = lab::Witness::counter(
                                    "L1-dcache-load-misses", lab::Witness::Moves::falls, 2,
                                    "loads that miss the first-level cache")},
+      .cuda = lab::BackendFacts{.claim = "Three kernels move five arrays of the matrix's size; one "
+                                         "block per row that keeps it in registers until its sum "
+                                         "is known moves two.",
+                                .cost = cost,
+                                .witness = lab::Witness::counter(
+                                    "dram__bytes.sum", lab::Witness::Moves::falls, 1.8,
+                                    "bytes between memory and L2, either way")},
       .bind =
           [](lab::Binder& b) {
             const auto rows = b.knob("rows"), columns = b.knob("columns");

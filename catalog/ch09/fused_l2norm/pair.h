@@ -4,6 +4,9 @@
 
 namespace gauntlet::ch09::fused_l2norm {
 
+/// What the registers of a block, and the first-level cache of a core, hold.
+inline constexpr std::int64_t kMaxColumns = 4096;
+
 struct Params {
   const float* in;  // [rows, columns]
   float* squares;   // [rows, columns], scratch of sides that keep them

@@ -36,6 +36,14 @@ lab::Pair<Params> pair() {
               .cost = cost,
               .witness = lab::Witness::counter("L1-dcache-loads", lab::Witness::Moves::falls, 1.8,
                                                "loads that reached the first-level cache")},
+      .cuda =
+          lab::BackendFacts{.claim = "One sum per thread costs two loads from shared memory for "
+                                     "each multiply-add; 8 x 8 sums per thread cost four of "
+                                     "16 bytes for 64.",
+                            .cost = cost,
+                            .witness = lab::Witness::counter(
+                                "smsp__inst_executed_op_shared_ld.sum", lab::Witness::Moves::falls,
+                                8, "load instructions from shared memory")},
       .bind =
           [](lab::Binder& b) {
             const auto m = b.knob("m"), n = b.knob("n"), k = b.knob("k");

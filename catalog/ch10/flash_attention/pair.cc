@@ -100,16 +100,17 @@ lab::Pair<Params> pair() {
   return {
       .title = "materialised scores → online softmax tiles",
       .technique = "online_softmax",
-      .knobs = {{.name = "heads", .cpu = 1, .cuda = 16, .max = 256, .help = "heads"},
+      .knobs = {{.name = "heads", .cpu = 1, .cuda = 8, .max = 256, .help = "heads"},
                 {.name = "queries",
                  .cpu = 128,
-                 .cuda = 512,
+                 .cuda = 1024,
                  .min = 64,
                  .max = 1 << 20,
                  .multiple_of = 64,
                  .help = "queries of each head"},
                 {.name = "keys",
                  .cpu = 32768,
+                 .cuda = 4096,
                  .min = 64,
                  .max = 1 << 20,
                  .multiple_of = 64,
@@ -122,6 +123,15 @@ lab::Pair<Params> pair() {
                                .witness = lab::Witness::counter(
                                    "L1-dcache-load-misses", lab::Witness::Moves::falls, 1.2,
                                    "loads that miss the first-level cache")},
+      .cuda =
+          lab::BackendFacts{
+              .claim = "The scores of 64 queries and a long context are more than shared memory "
+                       "holds, so they go to memory and come back three times; a running maximum "
+                       "lets each tile of them be used at once, at the price of scaling the sums "
+                       "once per tile.",
+              .cost = cost,
+              .witness = lab::Witness::counter("dram__bytes.sum", lab::Witness::Moves::falls, 4,
+                                               "bytes between memory and L2, either way")},
       .bind =
           [](lab::Binder& b) {
             const auto heads = b.knob("heads"), queries = b.knob("queries"), keys = b.knob("keys");

@@ -17,8 +17,12 @@ struct Params {
 /// Where a token goes.
 constexpr int expert_of(const std::int8_t* logits) {
   int best = 0;
+  std::int8_t largest = logits[0];
   for (int expert = 1; expert < kExperts; ++expert) {
-    if (logits[expert] > logits[best]) best = expert;
+    if (logits[expert] > largest) {
+      largest = logits[expert];
+      best = expert;
+    }
   }
   return best;
 }

@@ -4,12 +4,24 @@
 #include "lab/author/pair.h"
 
 namespace gauntlet::ch12::work_queue {
+namespace {
+
+lab::Cost cost(const lab::Knobs& knobs) {
+  const double bytes = 4 * static_cast<double>(knobs["items"]);
+  return {.read_bytes = bytes, .write_bytes = bytes, .level = lab::Cost::Level::cache};
+}
+
+}  // namespace
 
 lab::Pair<Params> pair() {
   return {
       .title = "static split of uneven work → queues, and stealing from them",
       .technique = "dynamic_work",
-      .knobs = {{.name = "items", .cpu = 1 << 14, .max = 1 << 28, .help = "sequences of the batch"},
+      .knobs = {{.name = "items",
+                 .cpu = 1 << 14,
+                 .cuda = 1 << 20,
+                 .max = 1 << 28,
+                 .help = "sequences of the batch"},
                 {.name = "longest",
                  .cpu = 256,
                  .max = 1 << 20,
@@ -20,14 +32,20 @@ lab::Pair<Params> pair() {
                   "Ranges of as many items are not of as much work, and the workers with short "
                   "ones wait for the one with the long one; a worker that steals half of what "
                   "another has left ends when the others do, whatever the items turn out to be.",
-              .cost = [](const lab::Knobs& k) -> lab::Cost {
-                const double bytes = 4 * static_cast<double>(k["items"]);
-                return {
-                    .read_bytes = bytes, .write_bytes = bytes, .level = lab::Cost::Level::cache};
-              },
+              .cost = cost,
               .witness = lab::Witness::outcome("last_worker", lab::Witness::Moves::falls, 1.2,
                                                "time until the last worker is done, per time until "
                                                "they are done on average")},
+      .cuda =
+          lab::BackendFacts{
+              .claim =
+                  "A warp with a sequence per lane is at work until its longest has ended, most "
+                  "lanes idle by then; lanes that take the next sequence from a counter as "
+                  "soon as theirs has ended keep the warp full.",
+              .cost = cost,
+              .witness = lab::Witness::counter(
+                  "smsp__average_thread_inst_executed_per_inst_executed.ratio",
+                  lab::Witness::Moves::rises, 1.3, "active lanes per instruction")},
       .bind =
           [](lab::Binder& b) {
             const auto items = b.knob("items");

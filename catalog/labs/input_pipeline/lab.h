@@ -13,10 +13,13 @@ namespace gauntlet::labs::input_pipeline {
 
 struct Params {
   std::shared_ptr<TokenShard> shard;
-  const std::int32_t* pick;  // [blocks]: which blocks of the shard make the batch
-  std::int32_t* out;         // [blocks, block_tokens]
+  const std::int32_t* pick;  // [blocks], in host memory: which blocks of the shard make the batch
+  std::int32_t* out;         // [blocks, block_tokens], on the device if there is one
+  std::int64_t* came_to;     // [blocks], in host memory: bytes of each, kLz4Corrupt if refused
   std::int64_t blocks;
   std::int64_t block_tokens;
+
+  std::int64_t block_bytes() const { return 4 * block_tokens; }
 };
 
 /// Block `i` of the batch as it lies in the shard.
@@ -27,12 +30,11 @@ inline const ShardBlock& block_of(const Params& p, std::int64_t i) {
 /// Inflates block `i` of the batch by liblz4 to where its tokens belong. A block that is damaged,
 /// or another length, is a fault.
 inline void inflate(const Params& p, std::int64_t i, const unsigned char* compressed,
-                    std::int32_t* tokens) {
-  const auto bytes = static_cast<std::size_t>(4 * p.block_tokens);
-  const std::int64_t count =
-      inflate_lz4_block({compressed, static_cast<std::size_t>(block_of(p, i).bytes)},
-                        {reinterpret_cast<unsigned char*>(tokens), bytes});
-  check(count == static_cast<std::int64_t>(bytes), "a block of the shard is damaged");
+                    void* tokens) {
+  const auto bytes = static_cast<std::size_t>(p.block_bytes());
+  p.came_to[i] = inflate_lz4_block({compressed, static_cast<std::size_t>(block_of(p, i).bytes)},
+                                   {static_cast<unsigned char*>(tokens), bytes});
+  check(p.came_to[i] == p.block_bytes(), "a block of the shard is damaged");
 }
 
 }  // namespace gauntlet::labs::input_pipeline

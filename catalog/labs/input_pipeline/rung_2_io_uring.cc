@@ -6,7 +6,7 @@
 namespace gauntlet::labs::input_pipeline::cpu {
 
 lab::Side io_uring(const Params& p, const lab::Cpu&) {
-  const auto queue = std::make_shared<QueuedBlocks>(p);
+  const auto queue = std::make_shared<QueuedBlocks<>>(p);
   return lab::counted({lab::waiting_ms(), lab::working_threads()}, [p, queue] {
     queue->start();
     for (std::int64_t i = queue->next(); i >= 0; i = queue->next()) {

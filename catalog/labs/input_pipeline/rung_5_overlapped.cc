@@ -9,7 +9,7 @@
 namespace gauntlet::labs::input_pipeline::cpu {
 
 lab::Side overlapped(const Params& p, const lab::Cpu& cpu) {
-  const auto queue = std::make_shared<QueuedBlocks>(p);
+  const auto queue = std::make_shared<QueuedBlocks<>>(p);
   const auto turn = std::make_shared<std::mutex>();
   return lab::counted({lab::waiting_ms(), lab::working_threads()},
                       [p, queue, turn, pool = cpu.pool] {

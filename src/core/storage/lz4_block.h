@@ -83,8 +83,36 @@ class Lz4Parser {
 
 constexpr std::int64_t kLz4Corrupt = -1;
 
-/// How many bytes the block came to, or kLz4Corrupt. Byte by byte: what the device's decoder is
-/// held against.
+/// Where byte `i` of a match comes from, in the output. A match that runs into what it writes
+/// itself repeats what stood before it, so that every byte of it can be moved at once.
+constexpr std::int64_t lz4_match_source(const Lz4Sequence& sequence, std::int64_t i) {
+  const std::int64_t begin = sequence.to + sequence.num_literals - sequence.distance;
+  return begin + (i < sequence.distance ? i : i % sequence.distance);
+}
+
+/// Which bytes of a sequence are whose, where several lanes share the work.
+struct Lz4Lane {
+  int number = 0;
+  int of = 1;
+};
+
+/// A lane's part of the literals. In any order.
+constexpr void move_lz4_literals(const Lz4Sequence& sequence, const unsigned char* in,
+                                 unsigned char* out, Lz4Lane lane) {
+  for (std::int64_t i = lane.number; i < sequence.num_literals; i += lane.of) {
+    out[sequence.to + i] = in[sequence.literals_at + i];
+  }
+}
+
+/// A lane's part of the match: in any order, once all lanes have moved their literals.
+constexpr void move_lz4_match(const Lz4Sequence& sequence, unsigned char* out, Lz4Lane lane) {
+  for (std::int64_t i = lane.number; i < sequence.match_length; i += lane.of) {
+    out[sequence.to + sequence.num_literals + i] = out[lz4_match_source(sequence, i)];
+  }
+}
+
+/// How many bytes the block came to, or kLz4Corrupt. By one lane: what the device's decoder, whose
+/// lanes are those of a warp, is held against.
 constexpr std::int64_t decode_lz4_block(std::span<const unsigned char> in,
                                         std::span<unsigned char> out) {
   Lz4Parser parser(in.data(), static_cast<std::int64_t>(in.size()),
@@ -98,12 +126,8 @@ constexpr std::int64_t decode_lz4_block(std::span<const unsigned char> in,
       case Lz4Parser::Step::sequence:
         break;
     }
-    unsigned char* to = out.data() + sequence.to;
-    for (std::int64_t i = 0; i < sequence.num_literals; ++i) {
-      *to++ = in[static_cast<std::size_t>(sequence.literals_at + i)];
-    }
-    // A match may run into what it writes itself: that is how runs are packed.
-    for (std::int64_t i = 0; i < sequence.match_length; ++i, ++to) *to = *(to - sequence.distance);
+    move_lz4_literals(sequence, in.data(), out.data(), {});
+    move_lz4_match(sequence, out.data(), {});
   }
 }
 

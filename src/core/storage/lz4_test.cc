@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "core/random.h"
 #include "core/storage/lz4_block.h"
 #include "core/storage/lz4_library.h"
+#include "core/storage/lz4_samples.h"
 
 namespace gauntlet {
 namespace {
@@ -63,44 +63,31 @@ class Lz4Library : public testing::Test {
   }
 };
 
-/// From all alike to incompressible.
-Bytes text_of(Random& random, std::size_t size) {
-  const std::uint64_t letters = std::uint64_t{1} << random.next_below(9);
-  Bytes text(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    const bool repeats = i > 40 && random.next_below(4) != 0;
-    text[i] = repeats ? text[i - 1 - random.next_below(40)]
-                      : static_cast<unsigned char>(random.next_below(letters));
-  }
-  return text;
-}
-
-TEST_F(Lz4Library, is_read_back_by_our_decoder_and_its_own) {
+TEST_F(Lz4Library, is_read_back_by_our_decoder_by_lanes_and_by_its_own) {
   Random random(1);
   for (const std::size_t size : {1, 4, 12, 13, 64, 1000, 65536, 70'001, 300'000}) {
-    const Bytes raw = text_of(random, size);
+    const Bytes raw = lz4_sample_text(random, size);
     const Bytes block = compress_lz4_block(raw);
     Bytes ours(size), theirs(size);
     EXPECT_EQ(decode_lz4_block(block, ours), static_cast<std::int64_t>(size));
     EXPECT_EQ(inflate_lz4_block(block, theirs), static_cast<std::int64_t>(size));
     EXPECT_EQ(ours, raw) << size;
     EXPECT_EQ(theirs, raw) << size;
+    for (const LaneOrder order : {LaneOrder::forwards, LaneOrder::backwards}) {
+      Bytes by_lanes(size);
+      EXPECT_EQ(decode_lz4_block_by_lanes(block, by_lanes, order), static_cast<std::int64_t>(size));
+      EXPECT_EQ(by_lanes, raw) << size;
+    }
   }
 }
 
-TEST_F(Lz4Library, never_takes_a_damaged_block_for_other_bytes_than_we_do) {
+TEST_F(Lz4Library, never_takes_a_damaged_block_for_other_bytes_than_we_do_in_any_order_of_lanes) {
   Random random(2);
   int refused = 0, taken = 0;
   for (int round = 0; round < 20'000; ++round) {
-    const Bytes raw = text_of(random, 1 + random.next_below(600));
+    const Bytes raw = lz4_sample_text(random, 1 + random.next_below(600));
     Bytes block = compress_lz4_block(raw);
-    for (std::uint64_t damage = 1 + random.next_below(3); damage > 0; --damage) {
-      if (random.next_below(4) == 0) {
-        block.resize(random.next_below(block.size() + 4));
-      } else if (!block.empty()) {
-        block[random.next_below(block.size())] = static_cast<unsigned char>(random.next());
-      }
-    }
+    damage_lz4_block(random, block);
     // What lies past the room must stay as it is.
     Bytes ours(raw.size() + 32, 0xee), theirs(raw.size());
     const std::int64_t our_count = decode_lz4_block(block, {ours.data(), raw.size()});
@@ -108,6 +95,12 @@ TEST_F(Lz4Library, never_takes_a_damaged_block_for_other_bytes_than_we_do) {
     ASSERT_TRUE(std::all_of(ours.begin() + static_cast<std::ptrdiff_t>(raw.size()), ours.end(),
                             [](unsigned char byte) { return byte == 0xee; }));
     refused += our_count == kLz4Corrupt ? 1 : 0;
+    for (const LaneOrder order : {LaneOrder::forwards, LaneOrder::backwards}) {
+      // Also what was written before the damage showed must be the same.
+      Bytes by_lanes(ours.size(), 0xee);
+      ASSERT_EQ(decode_lz4_block_by_lanes(block, {by_lanes.data(), raw.size()}, order), our_count);
+      ASSERT_EQ(by_lanes, ours) << "round " << round;
+    }
     if (their_count == kLz4Corrupt || their_count == 0) continue;
     // liblz4 takes an offset of nothing, which the format forbids, and leaves what was there.
     const unsigned char nothing[] = {0, 0};

@@ -19,7 +19,6 @@ constexpr std::uint64_t kShardMagic = 0x3144524148535447u;
 constexpr std::int64_t kMostBlocks = 1 << 24;
 constexpr std::int64_t kMostBlockTokens = 1 << 24;
 constexpr std::int64_t kPhraseTokens = 8;
-constexpr std::uint64_t kPhrases = 4096;
 constexpr std::uint64_t kVocabulary = 50'000;
 constexpr std::uint64_t kPhraseSeeds = std::uint64_t{1} << 40;  // past those of the order
 
@@ -119,14 +118,17 @@ Expected<ShardIndex> parse_shard_index(std::span<const unsigned char> bytes,
   return index;
 }
 
-TokenShard::TokenShard(std::int64_t blocks, std::int64_t block_tokens)
-    : blocks_(blocks), block_tokens_(block_tokens), text_(shard_seed()) {}
+TokenShard::TokenShard(std::int64_t blocks, std::int64_t block_tokens, std::int64_t num_phrases)
+    : blocks_(blocks),
+      block_tokens_(block_tokens),
+      num_phrases_(static_cast<std::uint64_t>(num_phrases)),
+      text_(shard_seed()) {}
 
 void TokenShard::recompute(std::span<std::int32_t> out, std::int64_t block) const {
   const std::int64_t first = block * block_tokens_;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto at = static_cast<std::uint64_t>(first) + i;
-    const std::uint64_t phrase = text_.below(kPhrases, at / kPhraseTokens);
+    const std::uint64_t phrase = text_.below(num_phrases_, at / kPhraseTokens);
     const std::uint64_t word = phrase * kPhraseTokens + at % kPhraseTokens;
     out[i] = static_cast<std::int32_t>(text_.below(kVocabulary, kPhraseSeeds + word));
   }

@@ -103,5 +103,20 @@ TEST(TokenShardOnDisk, has_the_tokens_that_anybody_computes_and_is_a_fraction_of
   }
 }
 
+TEST(TokenShardOnDisk, comes_out_smaller_the_fewer_phrases_its_text_has) {
+  if (const auto compiled = lz4_compiled(); !compiled) GTEST_SKIP() << compiled.error().message;
+  const auto folder = std::filesystem::temp_directory_path();
+  if (const auto probed = probe_direct_io(folder); !probed) GTEST_SKIP() << probed.error().message;
+  const auto share_left = [](std::int64_t block_tokens, std::int64_t phrases) {
+    TokenShard shard(4, block_tokens, phrases);
+    double bytes = 0;
+    for (const ShardBlock& block : shard.index().blocks) bytes += static_cast<double>(block.bytes);
+    return bytes / static_cast<double>(4 * 4 * block_tokens);
+  };
+  EXPECT_NEAR(share_left(65'536, TokenShard::kUsualPhrases), 0.87, 0.05);
+  EXPECT_NEAR(share_left(4096, 256), 0.5, 0.05);
+  EXPECT_NEAR(share_left(16'384, 256), 0.23, 0.05);
+}
+
 }  // namespace
 }  // namespace gauntlet

@@ -33,19 +33,26 @@ struct Cost {
   enum class Level { dram, cache, l1_cache, host_link, disk } level = Level::dram;
 };
 
-/// What must move if the technique is what made the difference: a hardware counter, a fact that the
-/// side read from an API when it was made, or an outcome that was counted while it ran.
+/// What must move if the technique is what made the difference: a hardware counter, a number from a
+/// trace of what the GPU did, a fact that the side read from an API when it was made, or an outcome
+/// that was counted while it ran.
 struct Witness {
-  enum class Source { counter, fact, outcome, none };
+  enum class Source { counter, trace, fact, outcome, none };
   enum class Moves { falls, rises };
   Source source = Source::none;
-  std::string name;  // a CUPTI metric or perf event, or the name of a side's fact or outcome
+  // A CUPTI metric or perf event, "at_a_time" or "launch_calls" of a trace, or the name of a side's
+  // fact or outcome.
+  std::string name;
   Moves moves = Moves::falls;
   double factor = 1.1;  // by at least this ratio
   std::string meaning;  // what it shows, or for `none` why there is nothing to read
 
   static Witness counter(std::string name, Moves moves, double factor, std::string meaning) {
     return {Source::counter, std::move(name), moves, factor, std::move(meaning)};
+  }
+  /// On a GPU: kernels and copies under way at a time, or calls of the host that put them there.
+  static Witness trace(std::string name, Moves moves, double factor, std::string meaning) {
+    return {Source::trace, std::move(name), moves, factor, std::move(meaning)};
   }
   static Witness fact(std::string name, Moves moves, double factor, std::string meaning) {
     return {Source::fact, std::move(name), moves, factor, std::move(meaning)};

@@ -9,7 +9,6 @@
 #include <mutex>
 
 #include "core/cuda/check.h"
-#include "lab/profile/chrome_trace.h"
 #include "lab/profile/cuda_cupti.h"
 #include "lab/profile/profiler.h"
 
@@ -273,7 +272,7 @@ class Recording {
 /// ranges.
 void route_nvtx_to(const Cupti& cupti) { setenv("NVTX_INJECTION64_PATH", cupti.path().c_str(), 0); }
 
-std::string record(const Cupti& cupti, const std::function<void()>& work) {
+GpuTrace record(const Cupti& cupti, const std::function<void()>& work) {
   route_nvtx_to(cupti);
   Recorder recorder(cupti);
   const ActiveRecorder active(recorder);
@@ -284,12 +283,12 @@ std::string record(const Cupti& cupti, const std::function<void()>& work) {
   cuda_check(cudaDeviceSynchronize());
   recorder.add_host_range("work", start_ns, recording.now_ns());
   const std::int64_t dropped = recording.flush();
-  return chrome_trace(recorder.take(), dropped);
+  return {.events = recorder.take(), .dropped_records = dropped};
 }
 
 }  // namespace
 
-Expected<std::string> trace_gpu(const std::function<void()>& work) {
+Expected<GpuTrace> record_gpu(const std::function<void()>& work) {
   if (const std::string reason = no_gpu_reason(); !reason.empty()) {
     return Error{"a GPU trace needs a GPU: " + reason};
   }

@@ -19,6 +19,6 @@ Expected<std::vector<std::string>> unknown_gpu_metrics(const std::string&,
   return no_toolkit();
 }
 
-Expected<std::string> trace_gpu(const std::function<void()>&) { return no_toolkit(); }
+Expected<GpuTrace> record_gpu(const std::function<void()>&) { return no_toolkit(); }
 
 }  // namespace gauntlet::lab::inline profile

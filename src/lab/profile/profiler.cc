@@ -142,4 +142,10 @@ Expected<std::unique_ptr<Profiler>> make_profiler(BackendKind backend) {
   return backend == BackendKind::cuda ? make_cuda_profiler() : make_perf_profiler();
 }
 
+Expected<std::string> trace_gpu(const std::function<void()>& work) {
+  const auto trace = record_gpu(work);
+  if (!trace) return trace.error();
+  return chrome_trace(trace->events, trace->dropped_records);
+}
+
 }  // namespace gauntlet::lab::inline profile

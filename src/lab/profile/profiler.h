@@ -10,6 +10,7 @@
 
 #include "core/expected.h"
 #include "lab/author/knobs.h"
+#include "lab/profile/trace_summary.h"
 
 namespace gauntlet::lab::inline profile {
 
@@ -41,8 +42,10 @@ Expected<std::unique_ptr<Profiler>> make_profiler(BackendKind backend);
 Expected<std::vector<std::string>> unknown_gpu_metrics(const std::string& chip,
                                                        const std::vector<std::string>& metrics);
 
-/// Records kernels, copies and NVTX ranges while `work` runs and returns a Chrome/Perfetto trace
-/// (JSON text).
+/// Records kernels, copies and NVTX ranges while `work` runs.
+Expected<GpuTrace> record_gpu(const std::function<void()>& work);
+
+/// The same as a Chrome/Perfetto trace (JSON text).
 Expected<std::string> trace_gpu(const std::function<void()>& work);
 
 }  // namespace gauntlet::lab::inline profile

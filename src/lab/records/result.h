@@ -52,7 +52,7 @@ struct VerificationResult {
 struct WitnessResult {
   std::string name;
   std::string meaning;
-  std::string source;  // counter, fact, none
+  std::string source;  // counter, trace, fact, outcome, none
   bool collected = false;
   std::string why_not;  // when not collected
   double before = 0;

@@ -12,6 +12,7 @@
 #include "core/os/data_folders.h"
 #include "core/ranks/mpi_group.h"
 #include "core/ranks/start.h"
+#include "core/storage/direct_file.h"
 #include "core/storage/io_ring.h"
 #include "core/storage/lz4_library.h"
 #include "lab/author/needs.h"
@@ -117,7 +118,11 @@ Probes probes_of(const MachineInfo& machine) {
       {"cudnn", [] { return probe_cuda_library("libcudnn.so.9", "libcudnn9-cuda-13"); }},
       {"gauntlet-draft", [] { return probe_model("gauntlet-draft"); }},
       {"gauntlet-tiny-eagle3", [] { return probe_model("gauntlet-tiny-eagle3"); }},
-      {"gds", [] { return probe_cuda_library("libcufile.so.0", "libcufile-13-0"); }},
+      {"gds",
+       [] {
+         const auto available = DirectFile::available(SystemFiles());
+         return available ? probe_cuda_library("libcufile.so.0", "libcufile-13-0") : available;
+       }},
       {"grace",
        [cpu = machine.cpu] {
          return probe_grace(cpu, gpu_attribute(GpuAttribute::reads_host_page_tables));

@@ -64,9 +64,11 @@ std::string find_numbers(const Witness& witness, const Evidence& evidence, std::
       numbers = &measured_process(evidence).sides[side].outcomes;
       return "";
     case Witness::Source::counter:
+    case Witness::Source::trace:
       if (!evidence.profile) return "run with --profile minimal";
       if (!evidence.profile->why_not.empty()) return evidence.profile->why_not;
-      numbers = &evidence.profile->sides[side].counters;
+      numbers = witness.source == Witness::Source::trace ? &evidence.profile->sides[side].trace
+                                                         : &evidence.profile->sides[side].counters;
       return "";
     case Witness::Source::none:
       break;
@@ -78,6 +80,8 @@ const char* name_of(Witness::Source source) {
   switch (source) {
     case Witness::Source::counter:
       return "counter";
+    case Witness::Source::trace:
+      return "trace";
     case Witness::Source::fact:
       return "fact";
     case Witness::Source::outcome:
@@ -160,7 +164,8 @@ std::string mechanism_missing(const WitnessResult& witness, const Evidence& evid
         "technique is not what made the difference",
         witness.name, witness.before, witness.after, witness.expected);
   }
-  const bool asked = witness.source != "counter" || evidence.profile;
+  const bool profiled = witness.source == "counter" || witness.source == "trace";
+  const bool asked = !profiled || evidence.profile;
   if (!asked) return "";
   return fmt::format("faster, but the mechanism could not be witnessed: {}", witness.why_not);
 }

@@ -97,6 +97,22 @@ TEST_F(JudgeWitness, that_is_a_counter_blocks_the_gain_where_profiling_could_not
   EXPECT_EQ(witness(judged()).why_not, "the baseline side did not report sectors");
 }
 
+TEST_F(JudgeWitness, that_is_of_a_trace_is_like_a_counter) {
+  cuda().witness = Witness::trace("at_a_time", Moves::rises, 1.2, "copies beside kernels");
+  EXPECT_EQ(judged().status, Status::passed);
+  EXPECT_EQ(unwitnessed(judged()), "mechanism not witnessed: run with --profile minimal");
+  set_counter("at_a_time", {1, 2});
+  EXPECT_EQ(judged().status, Status::no_gain) << "a counter of that name is another thing";
+  evidence_.profile->sides[0].trace["at_a_time"] = 1;
+  evidence_.profile->sides[1].trace["at_a_time"] = 1.1;
+  EXPECT_EQ(judged().status, Status::no_gain);
+  evidence_.profile->sides[1].trace["at_a_time"] = 1.9;
+  const Result result = judged();
+  EXPECT_EQ(result.status, Status::passed) << result.reason;
+  EXPECT_EQ(witness(result).source, "trace");
+  EXPECT_EQ(witness(result).after, 1.9);
+}
+
 TEST_F(JudgeWitness, that_is_a_counter_is_read_from_the_profile) {
   cuda().witness = Witness::counter("sectors", Moves::falls, 2, "fewer sectors");
   set_counter("sectors", {32, 4});

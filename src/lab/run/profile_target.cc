@@ -22,12 +22,63 @@ std::vector<std::string> wanted_metrics(const Target& target, BackendKind backen
   return metrics;
 }
 
+bool wants_trace(const Target& target, BackendKind backend) {
+  return std::ranges::any_of(target.comparisons(backend), [&](const SidePair& sides) {
+    return target.witness(backend, sides).source == Witness::Source::trace;
+  });
+}
+
 }  // namespace
 
 ProfileOutcome profile_target(const ProfileJob& job) {
-  const auto profiler = make_profiler(job.backend.kind());
-  if (!profiler) return {.why_not = profiler.error().message};
-  return profile_target(job, **profiler);
+  ProfileOutcome outcome;
+  {
+    const auto profiler = make_profiler(job.backend.kind());
+    if (!profiler) return {.why_not = profiler.error().message};
+    outcome = profile_target(job, **profiler);
+  }
+  // CUPTI counts or traces: the profiler's hooks are gone by now.
+  if (wants_trace(job.target, job.backend.kind())) trace_target(job, record_gpu, outcome);
+  return outcome;
+}
+
+void trace_target(const ProfileJob& job, const Tracer& tracer, ProfileOutcome& outcome) {
+  if (!outcome.why_not.empty() || !outcome.wrong.empty()) return;
+  const auto& [target, knobs, backend, level, seed] = job;
+  BufferSet set(target, knobs, backend);
+  Verifier verifier(mix64(seed));
+  Random random(mix64(seed + 1));
+  for (std::size_t index = 0; index < outcome.sides.size(); ++index) {
+    const Side side = backend.make_side(target, index, set.params());
+    const auto judged = [&](const Verdict& verdict) {
+      const std::string& name = target.sides(backend.kind())[index].name;
+      if (!verdict.ok) outcome.wrong = name + " " + verdict.reason + " (traced)";
+      return verdict.ok;
+    };
+    // The first run loads what the second finds there.
+    if (!judged(verifier.run(set, side, index, random.next()))) return;
+    if (side.enter) side.enter();
+    set.renew(random.next());
+    set.place_pages();
+    set.poison_outputs();
+    backend.synchronize();
+    const auto trace = tracer([&] {
+      backend.call(side.run);
+      backend.synchronize();
+    });
+    const Verdict verdict = verifier.judge(set);
+    if (side.leave) side.leave();
+    if (!trace) {
+      outcome.why_not = trace.error().message;
+      return;
+    }
+    if (!judged(verdict)) return;
+    if (trace->dropped_records > 0) {
+      outcome.why_not = "the trace lost records";
+      return;
+    }
+    outcome.sides[index].trace = trace_summary(trace->events);
+  }
 }
 
 ProfileOutcome profile_target(const ProfileJob& job, Profiler& profiler) {

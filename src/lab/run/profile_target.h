@@ -1,5 +1,6 @@
 // Profiling: counters of one run of each side, whose outputs are verified like any other's.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@ namespace gauntlet::lab::inline run {
 
 struct SideProfile {
   std::map<std::string, double> counters;
+  std::map<std::string, double> trace;  // trace_summary(), where a witness is read from it
 };
 
 /// What a profiling worker found.
@@ -29,9 +31,13 @@ struct ProfileJob {
   std::uint64_t seed = 1;
 };
 
-/// By the profiler that the machine has for the backend.
+/// By the profiler that the machine has for the backend, and a trace where a witness needs one.
 ProfileOutcome profile_target(const ProfileJob& job);
 ProfileOutcome profile_target(const ProfileJob& job, Profiler& profiler);
+
+using Tracer = std::function<Expected<GpuTrace>(const std::function<void()>& work)>;
+/// Adds what a trace of one run of each side says; the outputs of that run are verified, too.
+void trace_target(const ProfileJob& job, const Tracer& tracer, ProfileOutcome& outcome);
 
 /// Three runs of each side as a trace for Chrome or Perfetto; an empty string or what failed.
 std::string write_trace(const ProfileJob& job, const std::string& path);

@@ -38,6 +38,10 @@ class ProfileTarget : public testing::Test {
     const Knobs knobs = Knobs::defaults(target_.pair.knobs, BackendKind::cuda);
     return profile_target({.target = target_, .knobs = knobs, .backend = backend_}, profiler_);
   }
+  void trace(ProfileOutcome& outcome, const Tracer& tracer) {
+    const Knobs knobs = Knobs::defaults(target_.pair.knobs, BackendKind::cuda);
+    trace_target({.target = target_, .knobs = knobs, .backend = backend_}, tracer, outcome);
+  }
   static Side right(const TwiceParams& p) {
     return Side([p] { twice(p); });
   }
@@ -109,6 +113,59 @@ TEST_F(ProfileTarget, says_which_counter_could_not_be_had) {
   const ProfileOutcome outcome = profile(right);
   EXPECT_EQ(outcome.why_not, "no permission");
   EXPECT_TRUE(outcome.sides.empty());
+}
+
+/// A tracer that runs the work, and saw two kernels of which half was beside the other.
+Expected<GpuTrace> two_kernels(const std::function<void()>& work) {
+  work();
+  const auto kernel = [](std::int64_t start_ns, std::int64_t call) {
+    return TraceEvent{.name = "k",
+                      .category = "kernel",
+                      .start_ns = start_ns,
+                      .duration_ns = 10,
+                      .args = {{"correlation", call}}};
+  };
+  return GpuTrace{.events = {kernel(0, 1), kernel(5, 2)}};
+}
+
+TEST_F(ProfileTarget, adds_what_a_trace_of_each_side_says) {
+  ProfileOutcome outcome = profile(right);
+  trace(outcome, two_kernels);
+  EXPECT_EQ(outcome.wrong, "");
+  ASSERT_EQ(outcome.sides.size(), 2u);
+  for (const SideProfile& side : outcome.sides) {
+    EXPECT_EQ(side.trace.at("at_a_time"), 20.0 / 15);
+    EXPECT_EQ(side.trace.at("launch_calls"), 2);
+  }
+}
+
+TEST_F(ProfileTarget, verifies_what_a_side_leaves_while_it_is_traced) {
+  ProfileOutcome outcome = profile(right);
+  trace(outcome, [](const std::function<void()>&) { return GpuTrace{}; });
+  EXPECT_THAT(outcome.wrong, StartsWith("baseline left part of its output unwritten"));
+  EXPECT_THAT(outcome.wrong, HasSubstr("(traced)"));
+}
+
+TEST_F(ProfileTarget, does_not_trust_a_trace_that_lost_records) {
+  ProfileOutcome outcome = profile(right);
+  trace(outcome, [](const std::function<void()>& work) {
+    work();
+    return GpuTrace{.events = {}, .dropped_records = 3};
+  });
+  EXPECT_EQ(outcome.why_not, "the trace lost records");
+  outcome.why_not.clear();
+  trace(outcome, [](const std::function<void()>&) { return Error{"no CUPTI"}; });
+  EXPECT_EQ(outcome.why_not, "no CUPTI");
+}
+
+TEST_F(ProfileTarget, traces_nothing_where_the_counters_could_not_be_had) {
+  profiler_.refusal = "no permission";
+  ProfileOutcome outcome = profile(right);
+  trace(outcome, [](const std::function<void()>&) -> Expected<GpuTrace> {
+    ADD_FAILURE() << "it was traced";
+    return Error{"it was traced"};
+  });
+  EXPECT_EQ(outcome.why_not, "no permission");
 }
 
 TEST_F(ProfileTarget, says_why_there_is_no_profiler) {

@@ -145,7 +145,9 @@ Measurement measurement_from_json(const json& j) {
 
 json to_json(const ProfileOutcome& outcome) {
   json sides = json::array();
-  for (const SideProfile& side : outcome.sides) sides.push_back({{"counters", side.counters}});
+  for (const SideProfile& side : outcome.sides) {
+    sides.push_back({{"counters", side.counters}, {"trace", side.trace}});
+  }
   return {{"sides", std::move(sides)},
           {"why_not", outcome.why_not},
           {"wrong", outcome.wrong},
@@ -158,7 +160,8 @@ ProfileOutcome profile_outcome_from_json(const json& j) {
                          .wrong = j.at("wrong"),
                          .trace_error = j.at("trace_error")};
   for (const json& side : j.at("sides")) {
-    outcome.sides.push_back({.counters = numbers(side.at("counters"))});
+    outcome.sides.push_back(
+        {.counters = numbers(side.at("counters")), .trace = numbers(side.at("trace"))});
   }
   return outcome;
 }

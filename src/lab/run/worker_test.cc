@@ -150,7 +150,9 @@ TEST(Measurement, leaves_out_what_is_not_a_number) {
 }
 
 TEST(ProfileOutcome, survives_the_way_back_without_what_is_not_a_number) {
-  const ProfileOutcome sent{.sides = {{{{"sectors", 32}}}, {{{"sectors", 4}, {"rate", NAN}}}, {}},
+  const ProfileOutcome sent{.sides = {{{{"sectors", 32}}, {{"at_a_time", 1.5}}},
+                                      {{{"sectors", 4}, {"rate", NAN}}, {}},
+                                      {}},
                             .why_not = "no permission",
                             .wrong = "optimized gave a wrong result",
                             .trace_error = "disk full"};
@@ -159,6 +161,8 @@ TEST(ProfileOutcome, survives_the_way_back_without_what_is_not_a_number) {
   EXPECT_EQ(got.sides[0].counters, (std::map<std::string, double>{{"sectors", 32}}));
   EXPECT_EQ(got.sides[1].counters, (std::map<std::string, double>{{"sectors", 4}}));
   EXPECT_TRUE(got.sides[2].counters.empty());
+  EXPECT_EQ(got.sides[0].trace, (std::map<std::string, double>{{"at_a_time", 1.5}}));
+  EXPECT_TRUE(got.sides[1].trace.empty());
   EXPECT_EQ(got.why_not, sent.why_not);
   EXPECT_EQ(got.wrong, sent.wrong);
   EXPECT_EQ(got.trace_error, sent.trace_error);

@@ -1,0 +1,15 @@
+// What do blocks that stay save a product of many tiles?
+#pragma once
+
+namespace gauntlet::ch10::persistent_matmul {
+
+struct Params {
+  const float* a;  // [m, k]
+  const float* b;  // [n, k], as the weights of a linear layer are stored
+  float* c;        // [m, n]
+  int m;
+  int n;
+  int k;
+};
+
+}  // namespace gauntlet::ch10::persistent_matmul

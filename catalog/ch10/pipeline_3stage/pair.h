@@ -1,0 +1,15 @@
+// What does a third buffer gain over two?
+#pragma once
+
+namespace gauntlet::ch10::pipeline_3stage {
+
+struct Params {
+  const float* a;  // [m, k]
+  const float* b;  // [n, k], as the weights of a linear layer are stored
+  float* c;        // [m, n]
+  int m;
+  int n;
+  int k;
+};
+
+}  // namespace gauntlet::ch10::pipeline_3stage

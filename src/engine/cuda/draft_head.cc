@@ -1,0 +1,313 @@
+#include "engine/cuda/draft_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/check.h"
+#include "core/os/threads.h"
+#include "engine/cuda/draft_head_parts.h"
+#include "kernels/cuda/attention/rope_kv.h"
+#include "kernels/cuda/product/decode_product.h"
+#include "kernels/cuda/rows/draft_rows.h"
+#include "kernels/cuda/rows/rows.h"
+
+namespace gauntlet::engine::cuda {
+namespace {
+
+using namespace kernels::cuda;
+using namespace head;
+using model::EagleHeadConfig;
+
+/// Up to here products read their weights once with the decode kernel.
+constexpr int kDecodeTokens = 16;
+
+/// As many as graphs are made for.
+int padded(int count) {
+  return count <= 8 ? count : static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
+}
+
+}  // namespace
+
+DraftHead::Inputs DraftHead::inputs_at(std::uint8_t* base, const StepShape& shape) const {
+  Layout layout(base);
+  Inputs inputs;
+  inputs.residuals = layout.take<std::uint16_t>(shape.tokens * stride(head_.config.features()));
+  inputs.embeddings = layout.take<std::uint16_t>(shape.tokens * head_.config.hidden);
+  inputs.context = layout.take<std::int32_t>(shape.tokens);
+  inputs.table = layout.take<std::int32_t>(std::int64_t{shape.tokens} * shape.table_stride);
+  inputs.last_rows = layout.take<std::int32_t>(shape.sequences);
+  inputs.guess_context = layout.take<std::int32_t>(shape.sequences * shape.logit_rows);
+  inputs.guess_table =
+      layout.take<std::int32_t>(std::int64_t{shape.sequences} * shape.table_stride);
+  inputs.bytes = layout.bytes();
+  return inputs;
+}
+
+void DraftHead::embeddings_of(std::span<const std::int32_t> rows, std::uint16_t* out) const {
+  const model::Matrix& from = embedding_;
+  constexpr std::int64_t kGrain = 64;
+  parallel_for(
+      std::ssize(rows),
+      [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> floats(static_cast<std::size_t>(from.cols));
+        for (std::int64_t i = begin; i < end; ++i) {
+          from.read_row(rows[static_cast<std::size_t>(i)], floats.data());
+          for (std::int64_t c = 0; c < from.cols; ++c) {
+            const __nv_bfloat16 rounded = __float2bfloat16(floats[static_cast<std::size_t>(c)]);
+            std::memcpy(out + i * from.cols + c, &rounded, sizeof(rounded));
+          }
+        }
+      },
+      kGrain);
+}
+
+void DraftHead::norm_residuals(std::span<float> row) const {
+  if (!head_.config.norm_before_fc) return;
+  double squares = 0;
+  for (const float value : row) squares += static_cast<double>(value) * value;
+  const auto scale = static_cast<float>(
+      1 / std::sqrt(squares / static_cast<double>(row.size()) + head_.config.rms_epsilon));
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] *= scale * head_.fc_norm[i];
+}
+
+void DraftHead::upload(std::span<const HeadRow> rows, std::span<const HeadText> texts,
+                       const StepShape& shape) {
+  const EagleHeadConfig& config = head_.config;
+  const Inputs host = inputs_at(host_inputs_.data(), shape);
+  std::memset(host_inputs_.data(), 0, static_cast<std::size_t>(host.bytes));
+  const auto padding = static_cast<std::int32_t>(config_.num_pages);
+  std::fill_n(host.table, std::int64_t{shape.tokens} * shape.table_stride, padding);
+  std::fill_n(host.guess_table, std::int64_t{shape.sequences} * shape.table_stride, padding);
+  std::vector<std::int32_t> tokens;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const HeadRow& row = rows[i];
+    std::copy_n(row.residuals, config.features(),
+                host.residuals + static_cast<std::int64_t>(i) * stride(config.features()));
+    host.context[i] = row.position;
+    const auto& pages = texts[static_cast<std::size_t>(row.text)].pages;
+    std::ranges::copy(pages, host.table + i * static_cast<std::size_t>(shape.table_stride));
+    tokens.push_back(row.token);
+  }
+  embeddings_of(tokens, host.embeddings);
+  for (std::size_t t = 0; t < texts.size() && shape.logit_rows > 0; ++t) {
+    host.last_rows[t] = texts[t].last_row;
+    std::ranges::copy(texts[t].pages,
+                      host.guess_table + t * static_cast<std::size_t>(shape.table_stride));
+    const std::int32_t last = rows[static_cast<std::size_t>(texts[t].last_row)].position;
+    for (int g = 0; g < shape.logit_rows; ++g) {
+      host.guess_context[static_cast<std::size_t>(g * shape.sequences) + t] = last + g;
+    }
+  }
+  cuda_check(cudaMemcpyAsync(inputs_, host_inputs_.data(), static_cast<std::size_t>(host.bytes),
+                             cudaMemcpyHostToDevice, stream_));
+}
+
+void DraftHead::multiply(const Weights& weights, int rows, Epilogue epilogue, float* out,
+                         const Launch& how) const {
+  for (std::size_t p = 0; p < weights.parts.size(); ++p) {
+    const Part& part = weights.parts[p];
+    const Product work{.weights = part.weights,
+                       .x = weights.x + part.first_col,
+                       .x_stride = weights.x_stride,
+                       .num_columns = rows,
+                       .epilogue = p == 0 ? epilogue : Epilogue::add_f32,
+                       .out = out,
+                       .out_stride = weights.rows()};
+    if (rows > kDecodeTokens && prefill_product_available()) {
+      prefill_product(work, part.tiles,
+                      choose_prefill_tile({.format = WeightFormat::bf16,
+                                           .rows = part.weights.rows,
+                                           .cols = part.weights.cols,
+                                           .num_columns = rows,
+                                           .num_sms = num_sms_}),
+                      how);
+    } else {
+      decode_product(work, choose_decode_tile(work, rows, num_sms_), how);
+    }
+  }
+}
+
+float* DraftHead::layer(const float* embedded, float* features, int rows,
+                        const AttentionBatch& batch, cudaStream_t stream) {
+  const EagleHeadConfig& config = head_.config;
+  const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  const std::int64_t hidden = config.hidden;
+  const auto norm_of = [&](float* x, const float* weight, __nv_bfloat16* out,
+                           std::int64_t out_stride, float* unrounded) {
+    norm({.x = x,
+          .weight = weight,
+          .epsilon = static_cast<float>(config.rms_epsilon),
+          .out = out,
+          .out_stride = out_stride,
+          .unrounded = unrounded,
+          .num_tokens = rows,
+          .hidden = hidden},
+         how);
+  };
+  norm_of(const_cast<float*>(embedded), input_norm_, joined_, stride(2 * hidden), nullptr);
+  norm_of(features, hidden_norm_, joined_ + hidden, stride(2 * hidden),
+          config.norm_before_residual ? plain_ : nullptr);
+  float* residual = config.norm_before_residual ? plain_ : features;
+  multiply(qkv_, rows, Epilogue::store_f32, qkv_out_, how);
+  const std::int64_t qkv_stride = qkv_.rows();
+  rope_kv({.qkv = qkv_out_,
+           .qkv_stride = qkv_stride,
+           .rope = rope_,
+           .q = q_,
+           .num_heads = static_cast<int>(config.num_heads),
+           .cache = cache_,
+           .batch = batch},
+          how);
+  const DecodeShape shape = decode_shape(config, rows, batch.max_context, num_sms_);
+  decode_attention({.q = q_,
+                    .out = attended_,
+                    .sinks = sinks_,
+                    .cache = cache_,
+                    .batch = batch,
+                    .num_heads = static_cast<int>(config.num_heads)},
+                   {.pages_per_split = choose_pages_per_split(shape),
+                    .partials = partials_,
+                    .arrived = arrived_},
+                   how);
+  multiply(o_, rows, Epilogue::add_f32, residual, how);
+  norm_of(residual, mlp_norm_, normed_, stride(hidden), nullptr);
+  multiply(gate_up_, rows, Epilogue::store_f32, gate_up_out_, how);
+  silu_product({.gate_up = gate_up_out_,
+                .out = activated_,
+                .out_stride = stride(config.intermediate),
+                .width = config.intermediate,
+                .num_rows = rows},
+               how);
+  multiply(down_, rows, Epilogue::add_f32, residual, how);
+  return residual;
+}
+
+void DraftHead::choose(const float* features, int rows, RowChoice* out, cudaStream_t stream) {
+  const EagleHeadConfig& config = head_.config;
+  const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  norm({.x = const_cast<float*>(features),
+        .weight = final_norm_,
+        .epsilon = static_cast<float>(config.rms_epsilon),
+        .out = final_,
+        .out_stride = stride(config.hidden),
+        .num_tokens = rows,
+        .hidden = config.hidden},
+       how);
+  multiply(lm_head_, rows, Epilogue::store_f32, logits_, how);
+  sample_greedy({.logits = logits_,
+                 .stride = config.draft_vocab,
+                 .num_rows = rows,
+                 .vocab = config.draft_vocab,
+                 .out = out},
+                how);
+}
+
+void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
+  const std::int64_t hidden = head_.config.hidden;
+  const Inputs inputs = inputs_at(inputs_, shape);
+  const Launch behind_copy{.stream = stream};
+  const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  AttentionBatch batch{.num_sequences = shape.tokens,
+                       .num_tokens = shape.tokens,
+                       .first_token = ascending_,
+                       .context = inputs.context,
+                       .table = inputs.table,
+                       .token_sequence = ascending_,
+                       .table_stride = shape.table_stride,
+                       .max_query = 1,
+                       .max_context = shape.max_context()};
+  embed({.table = reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
+         .ids = ascending_,
+         .x = embedded_,
+         .num_tokens = shape.tokens,
+         .hidden = hidden},
+        behind_copy);
+  multiply(fc_, shape.tokens, Epilogue::store_f32, features_, how);
+  const float* seen = layer(embedded_, features_, shape.tokens, batch, stream);
+  if (shape.logit_rows == 0) return;
+  const int texts = shape.sequences;
+  const auto take = [&](const float* from, const std::int32_t* rows) {
+    take_rows({.x = from, .rows = rows, .out = last_, .num_rows = texts, .hidden = hidden}, how);
+  };
+  take(seen, inputs.last_rows);
+  choose(last_, texts, choices_, stream);
+  batch.num_sequences = batch.num_tokens = texts;
+  batch.table = inputs.guess_table;
+  for (int g = 1; g < shape.logit_rows; ++g) {
+    embed({.table = draft_embedding_,
+           .ids = late_,
+           .late = choices_ + (g - 1) * texts,
+           .x = embedded_,
+           .num_tokens = texts,
+           .hidden = hidden},
+          Launch{.stream = stream});
+    batch.context = inputs.guess_context + g * texts;
+    const float* out = layer(embedded_, last_, texts, batch, stream);
+    if (out != last_) take(out, ascending_);
+    choose(last_, texts, choices_ + g * texts, stream);
+  }
+}
+
+void DraftHead::start(const StepShape& shape) {
+  if (config_.graphs == Graphs::on && shape.logit_rows > 0) {
+    graphs_.launch(shape, stream_, [&](cudaStream_t stream) { compute(shape, stream); });
+  } else {
+    compute(shape, stream_);
+  }
+}
+
+namespace {
+
+StepShape shape_of(std::span<const HeadRow> rows, std::span<const HeadText> texts, int guesses) {
+  check(!rows.empty() && std::ssize(rows) <= kMostHeadRows && std::ssize(texts) <= kMostHeadRows &&
+            guesses <= kMostGuesses,
+        "a draft head's launch is too large");
+  std::size_t pages = 1;
+  for (const HeadText& text : texts) pages = std::max(pages, text.pages.size());
+  return {.tokens = padded(static_cast<int>(rows.size())),
+          .sequences = padded(static_cast<int>(texts.size())),
+          .table_stride = table_stride(static_cast<std::int64_t>(pages)),
+          .logit_rows = guesses};
+}
+
+}  // namespace
+
+void DraftHead::see(std::span<const HeadRow> rows, std::span<const HeadText> texts) {
+  cuda_check(cudaSetDevice(config_.device));
+  const StepShape shape = shape_of(rows, texts, 0);
+  upload(rows, texts, shape);
+  start(shape);
+  stream_.wait();
+}
+
+std::vector<std::int32_t> DraftHead::guess(std::span<const HeadRow> rows,
+                                           std::span<const HeadText> texts, int count) {
+  cuda_check(cudaSetDevice(config_.device));
+  const StepShape shape = shape_of(rows, texts, count);
+  upload(rows, texts, shape);
+  start(shape);
+  const auto num_choices = static_cast<std::size_t>(shape.sequences * count);
+  cuda_check(cudaMemcpyAsync(host_choices_.data(), choices_, num_choices * sizeof(RowChoice),
+                             cudaMemcpyDeviceToHost, stream_));
+  stream_.wait();
+  const auto* choices = reinterpret_cast<const RowChoice*>(host_choices_.data());
+  std::vector<std::int32_t> ids;
+  for (int g = 0; g < count; ++g) {
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      const std::int32_t draft = choices[static_cast<std::size_t>(g * shape.sequences) + t].token;
+      ids.push_back(head_.target_ids[static_cast<std::size_t>(std::max(draft, 0))]);
+    }
+  }
+  return ids;
+}
+
+std::vector<float> DraftHead::last_logits(int texts) const {
+  std::vector<float> logits(static_cast<std::size_t>(texts * head_.config.draft_vocab));
+  stream_.wait();
+  cuda_check(
+      cudaMemcpy(logits.data(), logits_, logits.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  return logits;
+}
+
+}  // namespace gauntlet::engine::cuda

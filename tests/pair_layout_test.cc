@@ -1,0 +1,88 @@
+// Do kernels of the catalogue that no CPU can run at least place their words, and share their
+// tiles, as they must?
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <set>
+
+#include "catalog/ch09/wgmma_matmul/swizzle.h"
+#include "catalog/ch10/cluster_matmul/sharing.h"
+#include "ptx/tcgen05_descriptor.h"
+
+namespace gauntlet::tests {
+namespace {
+
+TEST(PairLayout, swizzles_as_tensor_maps_do) {
+  using ch09::wgmma_matmul::swizzled;
+  constexpr int kRows = 64, kColumns = 32;
+  std::set<int> places;
+  for (int row = 0; row < kRows; ++row) {
+    for (int column = 0; column < kColumns; ++column) {
+      // The hardware's rule, in bytes: bits 4 to 6 of an address are xored with bits 7 to 9.
+      const int plain = 4 * (row * kColumns + column);
+      EXPECT_EQ(4 * swizzled(row, column), plain ^ (plain >> 7 & 7) << 4);
+      places.insert(swizzled(row, column));
+    }
+  }
+  EXPECT_EQ(places.size(), static_cast<std::size_t>(kRows * kColumns));
+  EXPECT_EQ(*places.rbegin(), kRows * kColumns - 1);
+}
+
+TEST(PairLayout, gives_each_block_of_a_cluster_both_tiles_once) {
+  namespace pair = ch10::cluster_matmul;
+  for (int to = 0; to < pair::kBlocks; ++to) {
+    std::multiset<int> rows, columns, writers;
+    for (int from = 0; from < pair::kBlocks; ++from) {
+      const bool has_rows = pair::sharing_rows(from) >> to & 1;
+      const bool has_columns = pair::sharing_columns(from) >> to & 1;
+      // Same rows: the same x, which is the cluster's fastest dimension.
+      EXPECT_EQ(has_rows, from % 2 == to % 2);
+      EXPECT_EQ(has_columns, from / 2 == to / 2);
+      if (has_rows) rows.insert(pair::part_of_rows(from));
+      if (has_columns) columns.insert(pair::part_of_columns(from));
+      if (has_rows || has_columns) writers.insert(from);
+    }
+    EXPECT_EQ(rows, (std::multiset<int>{0, 1}));
+    EXPECT_EQ(columns, (std::multiset<int>{0, 1}));
+    std::multiset<int> told;
+    for (int i = 0; i < pair::kWriters; ++i) told.insert(pair::writer(to, i));
+    EXPECT_EQ(told, writers) << "block " << to;
+  }
+  for (int rank = 0; rank < pair::kBlocks; ++rank) {
+    EXPECT_EQ(std::popcount(pair::sharing_rows(rank)), pair::kShares);
+    EXPECT_EQ(std::popcount(pair::sharing_columns(rank)), pair::kShares);
+  }
+}
+
+constexpr std::uint64_t field(std::uint64_t bits, int first, int end) {
+  return bits >> first & ((std::uint64_t{1} << (end - first)) - 1);
+}
+
+// No machine of this project has a Blackwell GPU: the fields are those of the PTX manual's tables.
+TEST(PairLayout, tells_tcgen05_what_it_multiplies) {
+  for (const std::uint32_t m : {128u, 256u}) {
+    const std::uint32_t what = ptx::tcgen05_tf32(m, 256);
+    EXPECT_EQ(field(what, 4, 6), 1u) << "sums are fp32";
+    EXPECT_EQ(field(what, 7, 10), 2u) << "A is tf32";
+    EXPECT_EQ(field(what, 10, 13), 2u) << "B is tf32";
+    EXPECT_EQ(field(what, 13, 17), 0u) << "neither is negated, both are K-major";
+    EXPECT_EQ(field(what, 17, 23), 256u / 8);
+    EXPECT_EQ(field(what, 24, 29), m / 16);
+    EXPECT_EQ(field(what, 0, 4) | field(what, 6, 7) | field(what, 23, 24) | field(what, 29, 32),
+              0u);
+  }
+  for (const std::uint32_t address : {0u, 1024u, 196608u}) {
+    const std::uint64_t tile = ptx::tcgen05_tile_128b(address);
+    EXPECT_EQ(field(tile, 0, 14), address / 16);
+    EXPECT_EQ(field(tile, 16, 30), 1u);
+    EXPECT_EQ(field(tile, 32, 46), 1024u / 16) << "between groups of 8 rows";
+    EXPECT_EQ(field(tile, 46, 48), 1u) << "version";
+    EXPECT_EQ(field(tile, 48, 61), 0u);
+    EXPECT_EQ(field(tile, 61, 64), 2u) << "128-byte swizzle";
+  }
+  EXPECT_EQ(ptx::tensor_memory_at(64, 96, 32), (96u << 16) + 96);
+}
+
+}  // namespace
+}  // namespace gauntlet::tests
