@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 #include "study/fidelity/rules.h"
 #include "study/ladder.h"
 #include "tests/program.h"

@@ -1,5 +1,5 @@
 // Is the catalogue sound: are its declarations complete, its coverage true and its counters real?
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@
 #include <set>
 #include <vector>
 
-#include "lab/author/coverage.h"
-#include "lab/author/needs.h"
-#include "lab/author/suites.h"
 #include "lab/profile/profiler.h"
 #include "lab/profile/trace_summary.h"
 #include "lab/run/capability.h"
+#include "lab/targets/coverage.h"
+#include "lab/targets/needs.h"
+#include "lab/targets/suites.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 #include "tests/doc_tables.h"
 #include "tests/program.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 #include "tests/json_answer.h"
 #include "tests/program.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/machine/machine.h"
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 #include "tests/json_answer.h"
 #include "tests/program.h"
 

@@ -8,12 +8,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/analyze_ranks.h"
 #include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/ranks/analyze_ranks.h"
 #include "cli/table.h"
 #include "core/machine/nvml.h"
 #include "core/text/text.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "lab/author/catalog.h"
 #include "lab/doctor/doctor.h"
+#include "lab/targets/catalog.h"
 
 namespace gauntlet::cli {
 

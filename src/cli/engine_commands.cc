@@ -1,6 +1,6 @@
 // The commands that need the engine, the server or a model.
 #include "cli/command.h"
-#include "cli/rank_doctor.h"
+#include "cli/ranks/rank_doctor.h"
 #include "cli/serving/serve_doctor.h"
 
 namespace gauntlet::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/rank_options.h"
+#include "cli/ranks/rank_options.h"
 #include "engine/option_table.h"
 #include "engine/steps/executor.h"
 #include "model/tokens/tokenizer.h"

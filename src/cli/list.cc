@@ -7,9 +7,9 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "lab/author/coverage.h"
-#include "lab/author/suites.h"
 #include "lab/run/judge.h"
+#include "lab/targets/coverage.h"
+#include "lab/targets/suites.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "core/os/files.h"
 #include "core/text/text.h"
-#include "lab/author/scaffold.h"
+#include "lab/targets/scaffold.h"
 
 namespace gauntlet::cli {
 namespace {

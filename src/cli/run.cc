@@ -12,8 +12,8 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/text/text.h"
-#include "lab/author/suites.h"
 #include "lab/run/run_session.h"
+#include "lab/targets/suites.h"
 
 namespace gauntlet::cli {
 namespace {

@@ -43,13 +43,13 @@ bool is_no_part(const std::string& path) {
 }
 
 SourceSet lab_sources(const SourceTree& tree) {
-  const std::vector<const char*> rooms = {"src/stats/",       "src/lab/author/",
-                                          "src/lab/measure/", "src/lab/ceilings/",
-                                          "src/lab/profile/", "src/lab/run/"};
+  const std::vector<const char*> rooms = {
+      "src/stats/",        "src/lab/author/",  "src/lab/targets/", "src/lab/measure/",
+      "src/lab/ceilings/", "src/lab/profile/", "src/lab/run/"};
   const auto left_out = [](const std::string& path) {
     return is_no_part(path) ||
-           starts_with_any(path, {"src/lab/report/", "src/lab/doctor/", "src/lab/author/scaffold",
-                                  "src/lab/author/coverage"});
+           starts_with_any(path, {"src/lab/report/", "src/lab/doctor/", "src/lab/targets/scaffold",
+                                  "src/lab/targets/coverage"});
   };
   auto roots = tree.matching([&](const std::string& path) { return starts_with_any(path, rooms); });
   // It writes the index that says which sides a target has.

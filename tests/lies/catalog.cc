@@ -1,5 +1,5 @@
 // The catalogue of planted lies, for the same commands as the real one.
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
 #include <map>
 
@@ -63,7 +63,7 @@ DType claimed_by(const std::string& name) {
 }  // namespace
 }  // namespace gauntlet::lies
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 Catalog load_catalog() {
   using namespace lies;
@@ -92,4 +92,4 @@ Catalog load_catalog() {
   return Catalog(std::move(all), {{"lies", "lying"}});
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/author/target.h"
+#include "lab/targets/target.h"
 #include "tests/lies/params.h"
 
 namespace gauntlet::lies {

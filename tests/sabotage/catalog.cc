@@ -1,9 +1,9 @@
 // The catalogue with every side after the first of each target spoiled, for the same commands.
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
 #include "tests/sabotage/spoil.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 /// The real one: the build compiles its index under this name.
 Catalog load_sound_catalog();
@@ -21,4 +21,4 @@ Catalog load_catalog() {
   return Catalog(std::move(all), sound.techniques());
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/author/target.h"
+#include "lab/targets/target.h"
 
 namespace gauntlet::sabotage {
 

@@ -10,9 +10,9 @@
 
 #include "core/expected.h"
 #include "core/machine/nvml.h"
-#include "lab/author/target.h"
 #include "lab/measure/inputs.h"
 #include "lab/measure/watch/known_threads.h"
+#include "lab/targets/target.h"
 
 namespace gauntlet::lab::inline measure {
 

@@ -8,8 +8,8 @@
 
 #include "core/host_array.h"
 #include "lab/author/binder.h"
-#include "lab/author/target.h"
 #include "lab/measure/backend.h"
+#include "lab/targets/target.h"
 
 namespace gauntlet::lab::inline measure {
 

@@ -15,8 +15,8 @@
 #include "core/storage/direct_file.h"
 #include "core/storage/io_ring.h"
 #include "core/storage/lz4_library.h"
-#include "lab/author/needs.h"
 #include "lab/profile/profiler_backends.h"
+#include "lab/targets/needs.h"
 
 namespace gauntlet::lab::inline run {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/expected.h"
 #include "core/machine/machine.h"
-#include "lab/author/target.h"
 #include "lab/records/result.h"
+#include "lab/targets/target.h"
 
 namespace gauntlet::lab::inline run {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/author/needs.h"
+#include "lab/targets/needs.h"
 
 namespace gauntlet::lab::inline run {
 namespace {

@@ -37,7 +37,7 @@ SideResult side_result(const SideSource& source, std::size_t side,
       samples.insert(samples.end(), block.ns[side].begin(), block.ns[side].end());
     }
   }
-  SideResult result{.name = source.name, .role = author::name_of(source.role)};
+  SideResult result{.name = source.name, .role = targets::name_of(source.role)};
   result.ns = stats::estimate(processes, [side](const stats::Block& b) { return b.mean(side); });
   result.spread = stats::spread(samples);
   result.samples = static_cast<std::int64_t>(samples.size());
@@ -365,7 +365,7 @@ void judge(Result& result, const Target& target, const Knobs& knobs, const Evide
     result.comparisons.push_back(
         {.from = sources[pair.from].name,
          .to = sources[pair.to].name,
-         .kind = author::name_of(pair.kind),
+         .kind = targets::name_of(pair.kind),
          .speedup = speedup,
          .gain = gain,
          .verdict = stats::gain(by_speed ? speedup : gain, target.pair.bar),

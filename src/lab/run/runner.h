@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "core/machine/machine.h"
-#include "lab/author/catalog.h"
 #include "lab/ceilings/ceilings.h"
 #include "lab/measure/measure.h"
 #include "lab/profile/profiler.h"
 #include "lab/records/result.h"
 #include "lab/run/judge.h"
 #include "lab/run/worker.h"
+#include "lab/targets/catalog.h"
 
 namespace gauntlet::lab::inline run {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "lab/author/catalog.h"
 #include "lab/measure/measure.h"
 #include "lab/run/profile_target.h"
+#include "lab/targets/catalog.h"
 
 namespace gauntlet::lab::inline run {
 

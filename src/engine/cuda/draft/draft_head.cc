@@ -1,4 +1,4 @@
-#include "engine/cuda/draft_head.h"
+#include "engine/cuda/draft/draft_head.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,13 +6,13 @@
 
 #include "core/check.h"
 #include "core/os/threads.h"
-#include "engine/cuda/draft_head_parts.h"
+#include "engine/cuda/draft/draft_head_parts.h"
 #include "kernels/cuda/attention/rope_kv.h"
 #include "kernels/cuda/product/decode_product.h"
 #include "kernels/cuda/rows/draft_rows.h"
 #include "kernels/cuda/rows/rows.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 namespace {
 
 using namespace kernels::cuda;
@@ -310,4 +310,4 @@ std::vector<float> DraftHead::last_logits(int texts) const {
   return logits;
 }
 
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft

@@ -1,10 +1,10 @@
-#include "lab/author/needs.h"
+#include "lab/targets/needs.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <regex>
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 enum class Of { host, gpu };
@@ -86,4 +86,4 @@ bool is_gpu_need(const std::string& need) {
       kPlain, [&](const Plain& plain) { return plain.name == need && plain.of == Of::gpu; });
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -1,4 +1,4 @@
-#include "cli/rank_doctor.h"
+#include "cli/ranks/rank_doctor.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "lab/author/target.h"
+#include "lab/targets/target.h"
 
 #include <algorithm>
 
 #include "core/check.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 const char* name_of(SidePair::Kind kind) {
   switch (kind) {
@@ -98,4 +98,4 @@ Witness Target::witness(BackendKind backend, const SidePair& pair_of) const {
   return Witness::none("not a step of its own");
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 /// A need with a number in it: "sm_90a", "2 GPUs", "4 ranks".
 struct NumberedNeed {
@@ -25,4 +25,4 @@ bool is_need(const std::string& need);
 /// One that only a GPU meets: no need of CPU sides.
 bool is_gpu_need(const std::string& need);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

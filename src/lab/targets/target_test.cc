@@ -1,4 +1,4 @@
-#include "lab/author/target.h"
+#include "lab/targets/target.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "lab/measure/fake_backend.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 using testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(MakeTarget, keeps_the_kind_of_each_backend) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

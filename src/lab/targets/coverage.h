@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 struct CoverageRow {
   std::string chapter;
@@ -34,4 +34,4 @@ Expected<std::vector<CoverageRow>> parse_coverage(const std::string& text);
 std::vector<std::string> coverage_problems(const std::vector<CoverageRow>& rows,
                                            const Catalog& catalog);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -1,9 +1,9 @@
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 using testing::ElementsAre;
@@ -131,7 +131,9 @@ TEST(CatalogProblems, asks_a_goal_other_than_speed_for_its_metric) {
 
 TEST(CatalogProblems, reports_a_need_that_cannot_be_checked) {
   EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"2 NUMA nodes", "io_uring"}; }), IsEmpty());
-  EXPECT_THAT(problems([](Target& t) { t.pair.cuda->needs = {"sm_90a", "2 GPUs", "cublas"}; }),
+  EXPECT_THAT(problems([](Target& t) {
+                t.pair.cuda->needs = {"sm_90a", "2 GPUs", "cublas"};
+              }),
               IsEmpty());
   EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"sm90"}; }),
               ElementsAre("ch07:x: needs 'sm90', which the lab cannot check"));
@@ -186,4 +188,4 @@ TEST(CatalogProblems, asks_each_rung_from_the_second_on_for_claim_and_witness) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -3,10 +3,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/cuda/draft_head.h"
+#include "engine/cuda/draft/draft_head.h"
 #include "engine/speculation/drafter.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 
 class CudaEagleDrafter final : public Drafter {
  public:
@@ -45,4 +45,4 @@ class CudaEagleDrafter final : public Drafter {
   std::unordered_map<std::int64_t, Request> requests_;
 };
 
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft

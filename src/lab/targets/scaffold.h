@@ -6,7 +6,7 @@
 
 #include "core/expected.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 struct ScaffoldRequest {
   std::string chapter;    // "ch07"
@@ -21,4 +21,4 @@ Expected<ScaffoldRequest> parse_pair_name(const std::string& text);
 /// File name to content, for the pair's folder.
 std::map<std::string, std::string> scaffold_files(const ScaffoldRequest& request);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

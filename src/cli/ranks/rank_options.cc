@@ -1,4 +1,4 @@
-#include "cli/rank_options.h"
+#include "cli/ranks/rank_options.h"
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -15,7 +15,7 @@
 #include "kernels/cuda/sampling/sample.h"
 #include "model/eagle_head.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 
 /// Rows of one launch: positions that texts are brought up by, or texts that are guessed for.
 inline constexpr int kMostHeadRows = 256;
@@ -119,4 +119,4 @@ class DraftHead {
   GraphCache graphs_;
 };
 
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft

@@ -1,9 +1,9 @@
-#include "lab/author/scaffold.h"
+#include "lab/targets/scaffold.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(Scaffold, fills_in_every_name_and_leaves_no_mark) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

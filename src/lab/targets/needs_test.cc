@@ -1,9 +1,9 @@
-#include "lab/author/needs.h"
+#include "lab/targets/needs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 using testing::Contains;
@@ -44,4 +44,4 @@ TEST(Needs, are_a_gpus_alone_or_not) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -6,7 +6,7 @@
 
 #include "lab/author/pair.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 using CpuFactory = std::function<Side(const void* params, const Cpu&)>;
 using CudaFactory = std::function<Side(const void* params, const Cuda&)>;
@@ -137,4 +137,4 @@ Target make_target(TargetSource source, Pair<Params> typed) {
   return {std::move(source), std::move(pair)};
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

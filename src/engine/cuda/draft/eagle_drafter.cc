@@ -1,4 +1,4 @@
-#include "engine/cuda/eagle_drafter.h"
+#include "engine/cuda/draft/eagle_drafter.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "core/text/text.h"
 #include "engine/speculation/cuda_eagle.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 namespace {
 
 using kernels::cuda::kPageTokens;
@@ -157,7 +157,7 @@ std::vector<Draft> CudaEagleDrafter::propose(std::span<const DraftWish> wishes) 
   return drafts;
 }
 
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft
 
 namespace gauntlet::engine::inline speculation {
 

@@ -1,4 +1,4 @@
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -7,10 +7,10 @@
 #include <set>
 
 #include "core/text/text.h"
-#include "lab/author/needs.h"
-#include "lab/author/suites.h"
+#include "lab/targets/needs.h"
+#include "lab/targets/suites.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 bool matches(const Target& target, const std::string& pattern) {
@@ -183,4 +183,4 @@ std::vector<std::string> Catalog::problems() const {
   return problems;
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -1,4 +1,4 @@
-#include "lab/author/coverage.h"
+#include "lab/targets/coverage.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace gauntlet::embedded {
 std::string_view coverage_tsv();
 }
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 constexpr std::array<const char*, 5> kStates = {"target", "planned", "feature", "fact",
@@ -110,4 +110,4 @@ std::vector<std::string> coverage_problems(const std::vector<CoverageRow>& rows,
   return problems;
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/cuda/draft_head_parts.h"
+#include "engine/cuda/draft/draft_head_parts.h"
 #include "engine/cuda/uploader.h"
 #include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/rows/rows.h"
 #include "model/tensor.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 namespace {
 
 using namespace kernels::cuda;
@@ -214,4 +214,4 @@ std::int64_t DraftHead::bytes_for(const EagleHeadConfig& head, const Config& con
   return weights + cache + rows + partial_bytes(head, pages * kPageTokens, device_facts().num_sms);
 }
 
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft

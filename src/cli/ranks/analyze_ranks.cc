@@ -1,4 +1,4 @@
-#include "cli/analyze_ranks.h"
+#include "cli/ranks/analyze_ranks.h"
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/expected.h"
-#include "lab/author/target.h"
+#include "lab/targets/target.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 /// One line of a chapter's closed list of techniques.
 struct ChapterTechnique {
@@ -39,4 +39,4 @@ class Catalog {
 /// Defined by the generated index of the catalogue this binary is linked with.
 Catalog load_catalog();
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

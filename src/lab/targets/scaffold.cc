@@ -1,4 +1,4 @@
-#include "lab/author/scaffold.h"
+#include "lab/targets/scaffold.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ std::string_view side_cc_in();
 std::string_view side_cu_in();
 }  // namespace gauntlet::embedded
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 std::string replace_all(std::string text, const std::string& from, const std::string& to) {
@@ -74,4 +74,4 @@ std::map<std::string, std::string> scaffold_files(const ScaffoldRequest& request
   return files;
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

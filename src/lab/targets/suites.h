@@ -5,7 +5,7 @@
 
 #include "core/expected.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 
 struct Suite {
   std::string name;
@@ -20,4 +20,4 @@ Expected<std::vector<Suite>> parse_suites(const std::string& text);
 /// "quick, act1, act2 or all": for people who have to choose.
 std::string suite_names(const std::vector<Suite>& suites);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

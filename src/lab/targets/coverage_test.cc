@@ -1,11 +1,11 @@
-#include "lab/author/coverage.h"
+#include "lab/targets/coverage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lab/measure/fake_backend.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 using testing::ElementsAre;
@@ -107,4 +107,4 @@ TEST(NamedFeature, reads_command_and_option_off_the_beginning) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

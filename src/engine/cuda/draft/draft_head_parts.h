@@ -4,11 +4,11 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/cuda/draft_head.h"
+#include "engine/cuda/draft/draft_head.h"
 #include "kernels/cuda/attention/decode_attention.h"
 #include "kernels/cuda/product/fragments.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 
 namespace head {
 
@@ -67,4 +67,4 @@ struct DraftHead::Inputs {
   std::int64_t bytes = 0;
 };
 
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft

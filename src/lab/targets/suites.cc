@@ -1,4 +1,4 @@
-#include "lab/author/suites.h"
+#include "lab/targets/suites.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace gauntlet::embedded {
 std::string_view suites();
 }
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 std::vector<std::string> split_tabs(const std::string& line) {
@@ -66,4 +66,4 @@ std::string suite_names(const std::vector<Suite>& suites) {
   return names;
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -1,11 +1,11 @@
-#include "lab/author/suites.h"
+#include "lab/targets/suites.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/author/catalog.h"
+#include "lab/targets/catalog.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline targets {
 namespace {
 
 using testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(CatalogSuites, say_what_there_is_where_a_name_is_wrong) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline targets

@@ -2,7 +2,7 @@
 // and beside others?
 #include <map>
 
-#include "engine/cuda/eagle_drafter.h"
+#include "engine/cuda/draft/eagle_drafter.h"
 #include "engine/golden.h"
 #include "engine/serving/recorded_events.h"
 #include "engine/speculation/cuda_eagle.h"
@@ -10,7 +10,7 @@
 #include "engine/steps/cuda_executor.h"
 #include "model/eagle_head.h"
 
-namespace gauntlet::engine::cuda {
+namespace gauntlet::engine::cuda::inline draft {
 namespace {
 
 constexpr float kHeadTolerance = 0.15f;  // of logits, against float32
@@ -216,4 +216,4 @@ TEST(EagleOnGpu, gives_the_tokens_that_come_without_guesses_alone_and_among_othe
 }
 
 }  // namespace
-}  // namespace gauntlet::engine::cuda
+}  // namespace gauntlet::engine::cuda::inline draft
