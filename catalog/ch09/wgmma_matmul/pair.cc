@@ -34,9 +34,9 @@ lab::Pair<Params> pair() {
               .claim = "wgmma reads both operands from shared memory by a descriptor: no fragments "
                        "pass through registers, and four warps share one instruction of 64 x 128.",
               .cost = cost,
-              .witness =
-                  lab::Witness::counter("smsp__inst_executed.sum", lab::Witness::Moves::falls, 3,
-                                        "instructions that warps executed"),
+              .witness = lab::Witness::counter(
+                  "smsp__inst_executed_op_ldsm.sum", lab::Witness::Moves::falls, 8,
+                  "instructions that loaded fragments from shared memory into registers"),
               .needs = {}},
       .bind =
           [](lab::Binder& b) {

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads)
              const std::uint32_t* factor) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= words) return;
-  to[half * words + i] = from[half * words + i] * *factor + from[(1 - half) * words + i];
+  to[half * words + i] = from[half * words + i] * (*factor & ~1u) + from[(1 - half) * words + i];
 }
 
 void launch(const Params& p, std::int64_t round, int half, cudaStream_t stream) {

@@ -44,7 +44,7 @@ lab::Pair<Params> pair() {
             const auto out = r.exact<std::uint32_t>("out");
             std::vector<std::uint32_t> field(p.in, p.in + 2 * p.words);
             for (std::int64_t round = 0; round < p.rounds; ++round) {
-              const std::uint32_t factor = p.factor[round];
+              const std::uint32_t factor = p.factor[round] & ~1u;
               for (std::int64_t i = 0; i < p.words; ++i) {
                 const std::uint32_t first = field[i], second = field[p.words + i];
                 field[i] = first * factor + second;

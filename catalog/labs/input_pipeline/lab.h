@@ -32,9 +32,11 @@ inline const ShardBlock& block_of(const Params& p, std::int64_t i) {
 inline void inflate(const Params& p, std::int64_t i, const unsigned char* compressed,
                     void* tokens) {
   const auto bytes = static_cast<std::size_t>(p.block_bytes());
-  p.came_to[i] = inflate_lz4_block({compressed, static_cast<std::size_t>(block_of(p, i).bytes)},
-                                   {static_cast<unsigned char*>(tokens), bytes});
-  check(p.came_to[i] == p.block_bytes(), "a block of the shard is damaged");
+  const std::int64_t came_to =
+      inflate_lz4_block({compressed, static_cast<std::size_t>(block_of(p, i).bytes)},
+                        {static_cast<unsigned char*>(tokens), bytes});
+  p.came_to[i] = came_to;
+  check(came_to == p.block_bytes(), "a block of the shard is damaged");
 }
 
 }  // namespace gauntlet::labs::input_pipeline
