@@ -85,7 +85,7 @@ Expected<GuessSample> GuessMeter::measure(const DecodeTest& test) {
   const auto guessed = run(guessing_, prompts, test.output_tokens);
   if (!guessed) return guessed.error();
   if (guessed->texts != plain->texts) {
-    return Error{"with guesses other tokens were said than without", ErrorKind::check_failed};
+    return Error{kOtherTokens, ErrorKind::check_failed};
   }
   if (const std::string why = guessing_.stats().draft_fault; !why.empty()) {
     return Error{"who guesses has failed: " + why};

@@ -10,6 +10,11 @@
 
 namespace gauntlet::engine::inline measure {
 
+/// Why a measurement of guesses came to nothing.
+constexpr const char* kOtherTokens =
+    "with guesses other tokens were said than without; on a GPU more rows in a step change the "
+    "last bits of logits, unless --deterministic is given";
+
 /// Who guesses; an oracle is told what was said without before it is asked.
 struct Guessers {
   Speculation speculation;

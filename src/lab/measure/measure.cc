@@ -348,6 +348,8 @@ class TargetMeasurer {
       backend_.synchronize();
       sets_[set]->renew(random_.next());
       sets_[set]->place_pages();
+      // Host code of a side must not read inputs while they are made.
+      backend_.synchronize();
       backend_.call(side.run);
       backend_.synchronize();
       if (side.leave) side.leave();

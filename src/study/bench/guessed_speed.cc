@@ -68,7 +68,7 @@ Expected<GuessPair> pair_of(engine::Executor& executor, const GuessPlan& plan,
   const auto guessed = engine::run_closed_loop(executor, service, loop, {});
   if (!guessed) return guessed.error();
   if (guessed->texts != plain->texts) {
-    return Error{"with guesses other tokens were said than without", ErrorKind::check_failed};
+    return Error{engine::kOtherTokens, ErrorKind::check_failed};
   }
   return GuessPair{.plain_tokens_per_s = plain->tokens_per_s,
                    .tokens_per_s = guessed->tokens_per_s,
