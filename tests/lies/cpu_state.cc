@@ -8,6 +8,8 @@
 
 #include <cfenv>
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "tests/lies/lie.h"
 #include "tests/lies/scale.h"
@@ -69,7 +71,8 @@ lab::Side restores_rounding(const Params& p, const lab::Cpu&) {
 /// A handler that is called, and gone, within a run.
 lab::Side handles_signal(const Params& p, const lab::Cpu&) {
   return [p] {
-    struct sigaction counting{}, before{};
+    struct sigaction counting {
+    }, before{};
     counting.sa_handler = [](int) { handled = handled + 1; };
     sigaction(SIGUSR1, &counting, &before);
     const sig_atomic_t already = handled;
@@ -89,7 +92,8 @@ lab::Side protects_within_run(const Params& p, const lab::Cpu&) {
     const auto inside =
         (reinterpret_cast<std::uintptr_t>(p.out) + kPageBytes - 1) & ~(kPageBytes - 1);
     protected_page = reinterpret_cast<const float*>(inside);
-    struct sigaction action{}, before{};
+    struct sigaction action {
+    }, before{};
     action.sa_sigaction = unprotect;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, &before);
@@ -99,12 +103,28 @@ lab::Side protects_within_run(const Params& p, const lab::Cpu&) {
   };
 }
 
+/// Is fast for another reason than it claims, and says that a count moved which the lab keeps.
+lab::Side states_count(const Params& p, const lab::Cpu&) {
+  lab::Side side([p] { scale(p); });
+  side.outcomes = [] { return std::map<std::string, double>{{"busy_cpus", 8}}; };
+  return side;
+}
+/// The same, but not from the beginning.
+lab::Side states_count_later(const Params& p, const lab::Cpu&) {
+  lab::Side side([p] { scale(p); });
+  side.outcomes = [asked = 0]() mutable {
+    return std::map<std::string, double>{{++asked > 40 ? "busy_cpus" : "eagerness", 8}};
+  };
+  return side;
+}
+
 }  // namespace
 
 std::vector<CpuLie<Params>> cpu_state_lies() {
   return {{"leaves_nice", leaves_nice},       {"leaves_rounding", leaves_rounding},
           {"leaves_timer", leaves_timer},     {"restores_rounding", restores_rounding},
-          {"handles_signal", handles_signal}, {"protects_within_run", protects_within_run}};
+          {"handles_signal", handles_signal}, {"protects_within_run", protects_within_run},
+          {"states_count", states_count},     {"states_count_later", states_count_later}};
 }
 
 }  // namespace gauntlet::lies

@@ -27,9 +27,8 @@ lab::Pair<Params> pair() {
                         .write_bytes = bytes,
                         .level = lab::Cost::Level::cache};
               },
-              .witness = lab::Witness::outcome("stages_at_a_time", lab::Witness::Moves::rises, 1.2,
-                                               "time that the stages were at packets, per time "
-                                               "that any of them was, by the clock")},
+              .witness = lab::Witness::outcome("busy_cpus", lab::Witness::Moves::rises, 1.2,
+                                               "CPU time of all threads per time that goes by")},
       .bind =
           [](lab::Binder& b) {
             const auto steps = b.knob("steps");

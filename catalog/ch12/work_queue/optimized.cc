@@ -4,7 +4,8 @@
 
 #include "catalog/ch12/work_queue/pair.h"
 #include "catalog/ch12/work_queue/shared_ranges.h"
-#include "catalog/ch12/work_queue/worker_times.h"
+#include "core/os/threads.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch12::work_queue::cpu {
 namespace {
@@ -14,12 +15,11 @@ constexpr std::uint32_t kItems = 8;  // taken at a time
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
-  const auto times = std::make_shared<WorkerTimes>(cpu.pool);
   const int workers = cpu.pool->size();
   const auto ranges = std::make_shared<SharedRanges>(workers);
-  lab::Side side = lab::counted(last_worker(times), [p, times, ranges] {
+  lab::Side side = lab::counted(lab::busiest_worker(cpu.pool), [p, pool = cpu.pool, ranges] {
     ranges->reset(p.items);
-    times->run([&](int worker) {
+    pool->run([&](int worker) {
       while (const auto taken = ranges->take(worker, kItems)) {
         for (std::int64_t item = taken->begin; item < taken->end; ++item) {
           p.out[item] = continue_sequence(p, item);
