@@ -10,7 +10,7 @@ using testing::Contains;
 
 TEST(Needs, have_names_that_mean_something) {
   for (const char* need : {"2 NUMA nodes", "io_uring", "O_DIRECT", "huge pages", "2 ranks", "mpi",
-                           "nccl", "rdma", "gds", "nvls", "lz4", "8 GPUs", "grace", "sm_80",
+                           "nccl", "rdma", "gds", "nvls", "lz4", "1 GPU", "8 GPUs", "grace", "sm_80",
                            "sm_90a", "cublas", "cudnn", "perf counters", "gauntlet-draft"}) {
     EXPECT_TRUE(is_need(need)) << need;
   }
