@@ -134,9 +134,8 @@ TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
   const lab::Catalog catalog = lab::load_catalog();
   const auto missing = [&](const char* id, BackendKind backend = BackendKind::cuda) {
     const lab::Target* target = catalog.find(id);
-    return target == nullptr
-               ? "not in the catalogue"
-               : lab::missing_capability(*target, backend, machine, {}, probes);
+    return target == nullptr ? "not in the catalogue"
+                             : lab::missing_capability(*target, backend, machine, {}, probes);
   };
   EXPECT_EQ(missing("ch02:peer_copy"), "needs 2 GPUs, there is 1");
   EXPECT_EQ(missing("ch02:coherent_c2c"), "needs grace: this CPU is another");

@@ -71,8 +71,7 @@ lab::Side restores_rounding(const Params& p, const lab::Cpu&) {
 /// A handler that is called, and gone, within a run.
 lab::Side handles_signal(const Params& p, const lab::Cpu&) {
   return [p] {
-    struct sigaction counting {
-    }, before{};
+    struct sigaction counting{}, before{};
     counting.sa_handler = [](int) { handled = handled + 1; };
     sigaction(SIGUSR1, &counting, &before);
     const sig_atomic_t already = handled;
@@ -92,8 +91,7 @@ lab::Side protects_within_run(const Params& p, const lab::Cpu&) {
     const auto inside =
         (reinterpret_cast<std::uintptr_t>(p.out) + kPageBytes - 1) & ~(kPageBytes - 1);
     protected_page = reinterpret_cast<const float*>(inside);
-    struct sigaction action {
-    }, before{};
+    struct sigaction action{}, before{};
     action.sa_sigaction = unprotect;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, &before);

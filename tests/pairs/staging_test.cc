@@ -1,4 +1,6 @@
 // Does the host code of pairs that need machines we do not have move the right bytes?
+#include "catalog/ch04/rdma_direct/staging.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +8,6 @@
 #include <deque>
 #include <functional>
 #include <vector>
-
-#include "catalog/ch04/rdma_direct/staging.h"
 
 namespace gauntlet::tests {
 namespace {

@@ -156,7 +156,7 @@ Count copied_bytes() { return of_io("copied_bytes", "rchar"); }
 Count migrations() { return LabCounts::make("migrations", migrations_of_threads); }
 
 Count reads_in_flight(int file) {
-  struct stat status {};
+  struct stat status{};
   check(::fstat(file, &status) == 0, "the device of a file that is not open");
   const std::string path = "/sys/dev/block/" + std::to_string(major(status.st_dev)) + ":" +
                            std::to_string(minor(status.st_dev)) + "/stat";
