@@ -5,7 +5,7 @@
 #include "catalog/ch12/work_queue/pair.h"
 #include "catalog/ch12/work_queue/shared_ranges.h"
 #include "core/os/threads.h"
-#include "lab/author/counted.h"
+#include "lab/author/worker_times.h"
 
 namespace gauntlet::ch12::work_queue::cpu {
 namespace {
@@ -15,11 +15,12 @@ constexpr std::uint32_t kItems = 8;  // taken at a time
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
+  const auto times = std::make_shared<lab::WorkerTimes>(cpu.pool);
   const int workers = cpu.pool->size();
   const auto ranges = std::make_shared<SharedRanges>(workers);
-  lab::Side side = lab::counted(lab::busiest_worker(cpu.pool), [p, pool = cpu.pool, ranges] {
+  lab::Side side = lab::counted(lab::last_worker(times), [p, times, ranges] {
     ranges->reset(p.items);
-    pool->run([&](int worker) {
+    times->run([&](int worker) {
       while (const auto taken = ranges->take(worker, kItems)) {
         for (std::int64_t item = taken->begin; item < taken->end; ++item) {
           p.out[item] = continue_sequence(p, item);

@@ -33,9 +33,9 @@ lab::Pair<Params> pair() {
                   "ones wait for the one with the long one; a worker that steals half of what "
                   "another has left ends when the others do, whatever the items turn out to be.",
               .cost = cost,
-              .witness = lab::Witness::outcome("busiest_worker", lab::Witness::Moves::falls, 1.2,
-                                               "CPU time of the worker that used most, per that of "
-                                               "a worker on average")},
+              .witness = lab::Witness::outcome("last_worker", lab::Witness::Moves::falls, 1.2,
+                                               "time until the last worker is done, per time until "
+                                               "they are done on average")},
       .cuda =
           lab::BackendFacts{
               .claim =

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <limits>
@@ -71,43 +70,10 @@ auto reader(clockid_t clock) {
   return [clock] { return seconds(clock); };
 }
 
-/// CPU time of a pool's workers, the caller's being the first.
-std::vector<double> worker_seconds(const ThreadPool& pool) {
-  std::vector<double> all = {seconds(CLOCK_THREAD_CPUTIME_ID)};
-  for (const clockid_t clock : pool.worker_clocks()) all.push_back(seconds(clock));
-  return all;
-}
-
 }  // namespace
 
 Count forks_of(const ThreadPool* pool) {
   return LabCounts::make("forks", [pool] { return static_cast<double>(pool->forks()); });
-}
-
-Count busiest_worker(const ThreadPool* pool) {
-  // Who uses most may be another one in each run: the growth since it was last read is added up.
-  struct State {
-    std::vector<double> seen;
-    double most = 0;
-  };
-  const auto state = std::make_shared<State>();
-  return LabCounts::make(
-      "busiest_worker",
-      [pool, state] {
-        const std::vector<double> now = worker_seconds(*pool);
-        double most = 0;
-        for (std::size_t i = 0; i < now.size() && i < state->seen.size(); ++i) {
-          most = std::max(most, now[i] - state->seen[i]);
-        }
-        state->seen = now;
-        return state->most += most;
-      },
-      [pool] {
-        const std::vector<double> now = worker_seconds(*pool);
-        double sum = 0;
-        for (const double worker : now) sum += worker;
-        return sum / static_cast<double>(now.size());
-      });
 }
 
 Count busy_cpus() {

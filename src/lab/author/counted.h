@@ -36,9 +36,6 @@ Side counted(std::vector<Count> counts, std::function<void()> run);
 
 /// "forks": how often the pool is forked per run.
 Count forks_of(const ThreadPool* pool);
-/// "busiest_worker": CPU time of the pool's worker that used most of it, per that of a worker on
-/// average, by the kernel's clocks: 1 where all have as much to do.
-Count busiest_worker(const ThreadPool* pool);
 /// "busy_cpus": CPU time of all threads of this process per time that goes by: how many of them are
 /// at work at a time.
 Count busy_cpus();

@@ -181,28 +181,6 @@ TEST(BusyCpus, is_cpu_time_of_all_threads_per_time_that_goes_by) {
   EXPECT_LE(busy([] { std::this_thread::sleep_for(std::chrono::milliseconds(60)); }), 0.2);
 }
 
-TEST(BusiestWorker, tells_even_work_from_uneven) {
-  constexpr std::int64_t kTotalNs = 40'000'000;
-  const std::vector<int> cpus(4, allowed_cpus().front());  // CPU time is the same on one CPU
-  ThreadPool pool(cpus);
-  const Side even =
-      counted(busiest_worker(&pool), [&] { pool.run([=](int) { spin(kTotalNs / 4); }); });
-  // Another one has it all in every run.
-  int run = 0;
-  const Side uneven = counted(busiest_worker(&pool), [&] {
-    const int busy = run++ % 4;
-    pool.run([=](int worker) {
-      if (worker == busy) spin(kTotalNs);
-    });
-  });
-  for (int i = 0; i < 4; ++i) {
-    even.run();
-    uneven.run();
-  }
-  EXPECT_NEAR(even.take_outcomes().values.at("busiest_worker"), 1, 0.15);
-  EXPECT_NEAR(uneven.take_outcomes().values.at("busiest_worker"), 4, 0.4);
-}
-
 TEST(WorkingThreads, tells_one_from_several) {
   constexpr std::int64_t kTotalNs = 60'000'000;
   const Side alone = counted(working_threads(), [] { spin(kTotalNs); });

@@ -8,11 +8,12 @@
 namespace gauntlet::lab::inline author {
 
 bool LabCounts::is_name(const std::string& name) {
-  static const std::set<std::string> kNames = {
-      "atomic_additions", "between_kib",    "busiest_worker",  "busy_cpus", "copied_bytes",
-      "exposed_ms",       "forks",          "hidden_percent",  "messages",  "migrations",
-      "most_held_kib",    "read_calls",     "reads_in_flight", "sent_kib",  "waiting_ms",
-      "wire_ms",          "working_threads"};
+  static const std::set<std::string> kNames = {"atomic_additions", "between_kib",    "busy_cpus",
+                                               "copied_bytes",     "exposed_ms",     "forks",
+                                               "hidden_percent",   "last_worker",    "messages",
+                                               "migrations",       "most_held_kib",  "read_calls",
+                                               "reads_in_flight",  "sent_kib",       "waiting_ms",
+                                               "wire_ms",          "working_threads"};
   return kNames.contains(name);
 }
 
