@@ -200,6 +200,25 @@ TEST(IncludeGraph, holds_the_arrows_of_the_design) {
                         {".inc", ".cuh", "src/kernels/cuda/product", "src/server/http/wire"}));
 }
 
+TEST(IncludeGraph, has_no_folder_that_nobody_can_survey) {
+  constexpr int kMostFiles = 40;
+  const fs::path root = GAUNTLET_SOURCE_DIR;
+  std::map<std::string, int> files;  // by folder
+  for (const char* below : {"src", "catalog", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / below)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_regular_file() && name.find('.') != std::string::npos) {
+        ++files[fs::relative(entry.path().parent_path(), root).string()];
+      }
+    }
+  }
+  for (const auto& [folder, count] : files) {
+    if (folder.find("node_modules") != std::string::npos) continue;  // npm's
+    EXPECT_LE(count, kMostFiles) << folder << ": what belongs together is a room of its own";
+  }
+  EXPECT_GT(files["src/engine/cpu"], 10) << "the scan found too little to mean anything";
+}
+
 TEST(IncludeGraph, refuses_what_the_design_forbids) {
   EXPECT_NE(refusal("src/core/a.h", "lab/pair.h"), "");
   EXPECT_NE(refusal("src/core/a.cu", "ptx/mma.cuh"), "");

@@ -10,7 +10,7 @@
 
 #include "core/ranks/group.h"
 #include "core/ranks/must.h"
-#include "lab/author/buffer_store.h"
+#include "lab/author/counts/buffer_store.h"
 #include "lab/author/side.h"
 
 namespace gauntlet::ch04::pipeline_1f1b {

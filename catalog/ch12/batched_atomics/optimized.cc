@@ -4,7 +4,7 @@
 
 #include "catalog/ch12/batched_atomics/pair.h"
 #include "core/os/threads.h"
-#include "lab/author/shared_counters.h"
+#include "lab/author/counts/shared_counters.h"
 #include "lab/author/side.h"
 
 namespace gauntlet::ch12::batched_atomics::cpu {

@@ -1,7 +1,7 @@
 // A static split: every worker has one range of as many items.
 #include "catalog/ch12/work_queue/pair.h"
 #include "core/os/threads.h"
-#include "lab/author/worker_times.h"
+#include "lab/author/counts/worker_times.h"
 
 namespace gauntlet::ch12::work_queue::cpu {
 

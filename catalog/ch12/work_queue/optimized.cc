@@ -5,7 +5,7 @@
 #include "catalog/ch12/work_queue/pair.h"
 #include "catalog/ch12/work_queue/shared_ranges.h"
 #include "core/os/threads.h"
-#include "lab/author/worker_times.h"
+#include "lab/author/counts/worker_times.h"
 
 namespace gauntlet::ch12::work_queue::cpu {
 namespace {

@@ -1,11 +1,11 @@
-#include "lab/author/worker_times.h"
+#include "lab/author/counts/worker_times.h"
 
 #include <algorithm>
 
 #include "core/os/threads.h"
 #include "lab/author/lab_counts.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 
 WorkerTimes::WorkerTimes(ThreadPool* pool)
     : pool_(pool), ends_(static_cast<std::size_t>(pool->size())) {}
@@ -31,4 +31,4 @@ Count last_worker(const std::shared_ptr<WorkerTimes>& times) {
       "last_worker", [times] { return times->last_s_; }, [times] { return times->mean_s_; });
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

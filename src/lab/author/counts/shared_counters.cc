@@ -1,8 +1,8 @@
-#include "lab/author/shared_counters.h"
+#include "lab/author/counts/shared_counters.h"
 
 #include "lab/author/lab_counts.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 
 Count atomic_additions(const std::shared_ptr<SharedCounters>& counters) {
   return LabCounts::make("atomic_additions", [counters] {
@@ -10,4 +10,4 @@ Count atomic_additions(const std::shared_ptr<SharedCounters>& counters) {
   });
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

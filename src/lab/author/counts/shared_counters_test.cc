@@ -1,10 +1,10 @@
-#include "lab/author/shared_counters.h"
+#include "lab/author/counts/shared_counters.h"
 
 #include <gtest/gtest.h>
 
 #include "core/os/threads.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 namespace {
 
 TEST(SharedCounters, count_additions_of_all_threads_whatever_is_added) {
@@ -25,4 +25,4 @@ TEST(SharedCounters, count_additions_of_all_threads_whatever_is_added) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

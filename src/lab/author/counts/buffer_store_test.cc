@@ -1,8 +1,8 @@
-#include "lab/author/buffer_store.h"
+#include "lab/author/counts/buffer_store.h"
 
 #include <gtest/gtest.h>
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 namespace {
 
 TEST(BufferStore, counts_what_a_run_has_in_use_at_most) {
@@ -50,4 +50,4 @@ TEST(BufferStore, gives_out_again_what_came_back) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

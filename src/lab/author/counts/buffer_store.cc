@@ -1,11 +1,11 @@
-#include "lab/author/buffer_store.h"
+#include "lab/author/counts/buffer_store.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "lab/author/lab_counts.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 
 BufferStore::Buffer BufferStore::take() {
   most_ = std::max(most_, ++in_use_);
@@ -32,4 +32,4 @@ Count most_held_kib(const std::shared_ptr<BufferStore>& store) {
   });
 }
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

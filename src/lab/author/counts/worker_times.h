@@ -7,7 +7,7 @@
 
 #include "lab/author/counted.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 
 /// Runs tasks on a pool, and takes the time until each of its workers is done.
 class WorkerTimes {
@@ -34,4 +34,4 @@ class WorkerTimes {
 /// all end together, however much of a CPU each of them was given.
 Count last_worker(const std::shared_ptr<WorkerTimes>& times);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

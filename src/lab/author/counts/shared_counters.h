@@ -6,7 +6,7 @@
 
 #include "lab/author/counted.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 
 /// Over words of an output. Every addition is an atomic one.
 class SharedCounters {
@@ -42,4 +42,4 @@ class SharedCounters {
 /// "atomic_additions": how many a run makes.
 Count atomic_additions(const std::shared_ptr<SharedCounters>& counters);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

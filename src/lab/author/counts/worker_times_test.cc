@@ -1,4 +1,4 @@
-#include "lab/author/worker_times.h"
+#include "lab/author/counts/worker_times.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/os/threads.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 namespace {
 
 TEST(WorkerTimes, tell_workers_that_end_together_from_one_that_ends_late) {
@@ -35,4 +35,4 @@ TEST(WorkerTimes, tell_workers_that_end_together_from_one_that_ends_late) {
 }
 
 }  // namespace
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts

@@ -7,7 +7,7 @@
 
 #include "lab/author/counted.h"
 
-namespace gauntlet::lab::inline author {
+namespace gauntlet::lab::inline author::inline counts {
 
 /// One thread's. Buffers that came back are given out again before new ones are made.
 class BufferStore {
@@ -51,4 +51,4 @@ class BufferStore {
 /// "most_held_kib": what of the store a run has in use at most.
 Count most_held_kib(const std::shared_ptr<BufferStore>& store);
 
-}  // namespace gauntlet::lab::inline author
+}  // namespace gauntlet::lab::inline author::inline counts
