@@ -13,7 +13,7 @@ lab::Pair<Params> pair() {
       .title = "SM-driven → NVLink SHARP",
       .technique = "sums_in_the_switch",
       .knobs = {{.name = "words",
-                 .cpu = 1 << 24,
+                 .cpu = 1 << 22,
                  .min = 16 * kPartWords,
                  .max = 1 << 28,
                  .multiple_of = 16 * kPartWords,
