@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kTag = 32'001;  // above the lanes of groups, and below what MPI grants at least
 
 /// As OpenMPI's mpi.h has them: handles are addresses of objects.
-struct Functions {
+struct ExchangeFunctions {
   int (*isend)(const void*, int, Handle, int, int, Handle, Handle*) = nullptr;
   int (*irecv)(void*, int, Handle, int, int, Handle, Handle*) = nullptr;
   int (*testall)(int, Handle*, int*, void*) = nullptr;
@@ -30,7 +30,7 @@ struct Functions {
 
 class Messages final : public MpiExchange {
  public:
-  explicit Messages(const Functions& mpi) : mpi_(mpi) {}
+  explicit Messages(const ExchangeFunctions& mpi) : mpi_(mpi) {}
 
   Expected<void> takes_device_memory() const override {
     if (mpi_.cuda_support != nullptr && mpi_.cuda_support() == 1) return {};
@@ -73,7 +73,7 @@ class Messages final : public MpiExchange {
   struct Pending {
     Handle requests[2] = {};
   };
-  Functions mpi_;
+  ExchangeFunctions mpi_;
   std::deque<Pending> pending_;
 };
 
@@ -85,7 +85,7 @@ Expected<std::unique_ptr<MpiExchange>> MpiExchange::find() {
   const auto library =
       DynamicLibrary::open({.names = {*path}, .folders = {}, .scope = SymbolScope::global});
   if (!library) return library.error();
-  Functions mpi;
+  ExchangeFunctions mpi;
   const auto take = [&](const char* name, auto& to) -> Expected<void> {
     const auto found = library->address(name);
     if (!found) return found.error();
