@@ -80,6 +80,7 @@ class Memory final : public MulticastMemory {
   }
 
   Expected<void> open(const std::vector<int>& devices, std::int64_t bytes) {
+    num_gpus_ = devices.size();
     CUmulticastObjectProp object{};
     object.numDevices = static_cast<unsigned>(devices.size());
     object.size = static_cast<std::size_t>(bytes);
@@ -127,7 +128,7 @@ class Memory final : public MulticastMemory {
     if (result == CUDA_SUCCESS) return {};
     const char* why = nullptr;
     driver_.error_string(result, &why);
-    return Error{fmt::format("{} of {} GPUs: {}", name, parts_.size(), why ? why : "unknown"),
+    return Error{fmt::format("{} of {} GPUs: {}", name, num_gpus_, why ? why : "unknown"),
                  ErrorKind::environment};
   }
 
@@ -165,6 +166,7 @@ class Memory final : public MulticastMemory {
   }
 
   Driver driver_;
+  std::size_t num_gpus_ = 0;
   std::size_t bytes_ = 0;
   Handle object_ = 0;
   std::vector<Part> parts_;
