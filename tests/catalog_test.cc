@@ -127,16 +127,21 @@ TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
   const lab::Probes probes = {
       {"O_DIRECT", [] { return Expected<void>{}; }},
       {"gds", []() -> Expected<void> { return Error{"nvidia-fs is not loaded"}; }},
-      {"grace", []() -> Expected<void> { return Error{"this CPU is another"}; }}};
+      {"grace", []() -> Expected<void> { return Error{"this CPU is another"}; }},
+      {"mpi", [] { return Expected<void>{}; }},
+      {"nvls", []() -> Expected<void> { return Error{"there is no switch"}; }},
+      {"rdma", []() -> Expected<void> { return Error{"there is no adapter"}; }}};
   const lab::Catalog catalog = lab::load_catalog();
-  const auto missing = [&](const char* id) {
+  const auto missing = [&](const char* id, BackendKind backend = BackendKind::cuda) {
     const lab::Target* target = catalog.find(id);
-    return target == nullptr
-               ? "not in the catalogue"
-               : lab::missing_capability(*target, BackendKind::cuda, machine, {}, probes);
+    return target == nullptr ? "not in the catalogue"
+                             : lab::missing_capability(*target, backend, machine, {}, probes);
   };
   EXPECT_EQ(missing("ch02:peer_copy"), "needs 2 GPUs, there is 1");
   EXPECT_EQ(missing("ch02:coherent_c2c"), "needs grace: this CPU is another");
+  EXPECT_EQ(missing("ch04:copy_engine_collectives"), "needs 2 GPUs, there is 1");
+  EXPECT_EQ(missing("ch04:nvls_collectives"), "needs nvls: there is no switch");
+  EXPECT_EQ(missing("ch04:rdma_direct", BackendKind::ranks), "needs rdma: there is no adapter");
   EXPECT_EQ(missing("ch05:direct_storage"), "needs gds: nvidia-fs is not loaded");
   EXPECT_EQ(missing("ch02:pinned_transfer"), "");
 }

@@ -197,6 +197,8 @@ TEST(LiesOnCpu, are_all_found_in_one_run_that_goes_on) {
             {"restores_rounding", {"passed"}},
             {"handles_signal", {"passed"}},
             {"protects_within_run", {"passed"}},
+            {"states_count", {"wrong", {"states its 'busy_cpus', which is the lab's to count"}}},
+            {"states_count_later", {"wrong", {"states its 'busy_cpus'"}}},
             {"many_passes", {"passed"}},
             {"inflated_passes", {"passed"}},  // no ceilings, again
             {"computes_when_read", {"wrong", {"made 'out' unreadable"}}}}));

@@ -8,6 +8,8 @@
 
 #include <cfenv>
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "tests/lies/lie.h"
 #include "tests/lies/scale.h"
@@ -99,12 +101,28 @@ lab::Side protects_within_run(const Params& p, const lab::Cpu&) {
   };
 }
 
+/// Is fast for another reason than it claims, and says that a count moved which the lab keeps.
+lab::Side states_count(const Params& p, const lab::Cpu&) {
+  lab::Side side([p] { scale(p); });
+  side.outcomes = [] { return std::map<std::string, double>{{"busy_cpus", 8}}; };
+  return side;
+}
+/// The same, but not from the beginning.
+lab::Side states_count_later(const Params& p, const lab::Cpu&) {
+  lab::Side side([p] { scale(p); });
+  side.outcomes = [asked = 0]() mutable {
+    return std::map<std::string, double>{{++asked > 40 ? "busy_cpus" : "eagerness", 8}};
+  };
+  return side;
+}
+
 }  // namespace
 
 std::vector<CpuLie<Params>> cpu_state_lies() {
   return {{"leaves_nice", leaves_nice},       {"leaves_rounding", leaves_rounding},
           {"leaves_timer", leaves_timer},     {"restores_rounding", restores_rounding},
-          {"handles_signal", handles_signal}, {"protects_within_run", protects_within_run}};
+          {"handles_signal", handles_signal}, {"protects_within_run", protects_within_run},
+          {"states_count", states_count},     {"states_count_later", states_count_later}};
 }
 
 }  // namespace gauntlet::lies

@@ -6,23 +6,6 @@
 #include "lab/author/counted.h"
 
 namespace gauntlet::ch02::peer_copy::cuda {
-namespace {
-
-void let_reach(int device, int other) {
-  int can = 0;
-  cuda_check(cudaDeviceCanAccessPeer(&can, device, other));
-  check(can != 0, "GPU " + std::to_string(device) + " cannot reach the memory of GPU " +
-                      std::to_string(other) + ": see nvidia-smi topo -p2p r");
-  const OnDevice on(device);
-  const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
-  if (status == cudaErrorPeerAccessAlreadyEnabled) {
-    cudaGetLastError();  // it is not left for the next call to find
-  } else {
-    cuda_check(status);
-  }
-}
-
-}  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
   int own = 0;

@@ -6,26 +6,12 @@
 #include <memory>
 
 #include "core/cuda/check.h"
+#include "core/cuda/gpu_set.h"
 #include "core/cuda/memory.h"
 
 namespace gauntlet::ch02::peer_copy {
 
 constexpr int kPeer = 1;
-
-/// What is made meanwhile belongs to that device.
-class OnDevice {
- public:
-  explicit OnDevice(int device) {
-    cuda_check(cudaGetDevice(&before_));
-    cuda_check(cudaSetDevice(device));
-  }
-  ~OnDevice() { cudaSetDevice(before_); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 inline std::shared_ptr<DeviceMemory> peer_memory(std::int64_t bytes) {
   const OnDevice peer(kPeer);

@@ -31,7 +31,7 @@ lab::Pair<Params> pair() {
       .title = "GPipe → 1F1B schedule",
       .technique = "pipeline_schedules",
       .goal = lab::Goal::memory,
-      .goal_metric = "activation_kib",
+      .goal_metric = "most_held_kib",
       .needs = {"2 ranks"},
       .knobs = {{.name = "batches", .cpu = 8, .max = 1024, .help = "micro-batches of a step"},
                 {.name = "rows", .cpu = 32, .max = 4096, .help = "of a micro-batch"},
@@ -50,10 +50,11 @@ lab::Pair<Params> pair() {
                         .flops = 2 * rows * width * width,
                         .level = lab::Cost::Level::cache};
               },
-              .witness = lab::Witness::outcome("activation_kib", lab::Witness::Moves::falls, 2,
-                                               "activations held at most, by the count of the "
-                                               "store that keeps them (the mean of all stages)")},
-      .metrics = {{.name = "activation_kib",
+              .witness =
+                  lab::Witness::outcome("most_held_kib", lab::Witness::Moves::falls, 2,
+                                        "activations held at most, by the count of the "
+                                        "lab's store that keeps them (the mean of all stages)")},
+      .metrics = {{.name = "most_held_kib",
                    .unit = "KiB of activations held at most, mean of all stages",
                    .from = lab::Metric::From::outcome}},
       .bind =

@@ -10,6 +10,7 @@
 
 #include "core/ranks/group.h"
 #include "core/ranks/must.h"
+#include "lab/author/counts/buffer_store.h"
 #include "lab/author/side.h"
 
 namespace gauntlet::ch04::pipeline_1f1b {
@@ -30,42 +31,13 @@ struct Params {
   bool is_last() const { return rank + 1 == num_ranks; }
 };
 
-/// Where activations are kept: memory that is in use, and the most that ever was.
-class Activations {
- public:
-  explicit Activations(std::int64_t size) : size_(static_cast<std::size_t>(size)) {}
-
-  using Kept = std::unique_ptr<std::vector<float>>;
-  Kept take() {
-    most_ = std::max(most_, ++in_use_);
-    if (free_.empty()) return std::make_unique<std::vector<float>>(size_);
-    Kept memory = std::move(free_.back());
-    free_.pop_back();
-    return memory;
-  }
-  void give_back(Kept memory) {
-    --in_use_;
-    free_.push_back(std::move(memory));
-  }
-  /// KiB at most in use since this was last asked.
-  double take_most_kib() {
-    const auto most = std::exchange(most_, in_use_);
-    return static_cast<double>(most * size_ * sizeof(float)) / 1024;
-  }
-
- private:
-  std::size_t size_;
-  std::size_t in_use_ = 0, most_ = 0;
-  std::vector<Kept> free_;
-};
-
 /// One stage: a linear layer, forwards and backwards, a micro-batch at a time.
 class Stage {
  public:
   Stage(const Params& p, gauntlet::ranks::Group* group)
       : p_(p),
         group_(group),
-        activations_(p.size()),
+        activations_(std::make_shared<lab::BufferStore>(p.size())),
         out_(static_cast<std::size_t>(p.size())),
         error_(static_cast<std::size_t>(p.size())) {}
 
@@ -73,7 +45,7 @@ class Stage {
 
   /// Takes the next micro-batch from the stage before, keeps it, and sends what comes of it.
   void forward() {
-    auto in = activations_.take();
+    auto in = activations_->take();
     if (p_.is_first()) {
       std::copy_n(p_.inputs + forwards_ % p_.batches * p_.size(), p_.size(), in->begin());
     } else {
@@ -97,17 +69,15 @@ class Stage {
       receive(p_.rank + 1, error_);
     }
     ++backwards_;
-    const auto in = kept_.front().get();
-    add_gradient(*in);
+    add_gradient(*kept_.front());
     if (!p_.is_first()) {
       multiply_back();
       send(p_.rank - 1, out_);
     }
-    activations_.give_back(std::move(kept_.front()));
     kept_.pop_front();
   }
 
-  double take_most_kib() { return activations_.take_most_kib(); }
+  const std::shared_ptr<lab::BufferStore>& activations() const { return activations_; }
 
  private:
   void send(int to, const std::vector<float>& values) {
@@ -155,24 +125,20 @@ class Stage {
 
   Params p_;
   gauntlet::ranks::Group* group_;
-  Activations activations_;
-  std::deque<Activations::Kept> kept_;  // the oldest first
-  std::vector<float> out_, error_;      // [rows, width]
+  std::shared_ptr<lab::BufferStore> activations_;
+  std::deque<lab::BufferStore::Buffer> kept_;  // the oldest first
+  std::vector<float> out_, error_;             // [rows, width]
   std::int64_t forwards_ = 0, backwards_ = 0;
 };
 
-/// A side that runs a schedule, and reports the most activations that were held.
+/// A side that runs a schedule, with the most activations that it holds.
 template <class Schedule>
 lab::Side staged(const Params& p, const lab::Ranks& ranks, Schedule schedule) {
   const auto stage = std::make_shared<Stage>(p, ranks.group);
-  lab::Side side([p, stage, schedule] {
+  return lab::counted(lab::most_held_kib(stage->activations()), [p, stage, schedule] {
     stage->begin();
     schedule(p, *stage);
   });
-  side.outcomes = [stage] {
-    return std::map<std::string, double>{{"activation_kib", stage->take_most_kib()}};
-  };
-  return side;
 }
 
 }  // namespace gauntlet::ch04::pipeline_1f1b

@@ -1,13 +1,7 @@
 #include "catalog/ch09/fused_attention/pair.h"
 
-#include <algorithm>
-#include <cmath>
-#include <span>
-#include <vector>
-
-#include "core/os/threads.h"
+#include "lab/author/attention.h"
 #include "lab/author/pair.h"
-#include "lab/author/product.h"
 
 namespace gauntlet::ch09::fused_attention {
 namespace {
@@ -22,76 +16,17 @@ lab::Cost cost(const lab::Knobs& knobs) {
           .level = lab::Cost::Level::cache};
 }
 
-/// What one query gives to each key.
-void attend(const Params& p, std::int64_t row, std::vector<double>& to) {
-  const float* q = p.q + row * kHeadDim;
-  const float* k = p.k + row / p.queries * kHeadDim * p.keys;
-  std::ranges::fill(to, 0.0);
-  for (int d = 0; d < kHeadDim; ++d) {
-    const double factor = double{q[d]} * kScale;
-    const float* of_key = k + d * p.keys;
-    for (std::int64_t key = 0; key < p.keys; ++key) {
-      to[static_cast<std::size_t>(key)] += factor * of_key[key];
-    }
-  }
-  const double top = *std::ranges::max_element(to);
-  double sum = 0;
-  for (double& x : to) sum += x = std::exp(x - top);
-  for (double& x : to) x /= sum;
-}
-
-/// Some rows in full, and of every row a weighted sum: what its query gives to each key, times a
-/// weighted sum of that key's values.
 void reference(const Params& p, lab::Reference& r) {
-  const auto rows = r.stratified(p.heads * p.queries, 64);
-  const auto values = r.rows("out", kHeadDim, rows, {.length = p.keys});
-  const auto norms = r.norms("out");
-  parallel_for(
-      static_cast<std::int64_t>(rows.size()),
-      [&](std::int64_t begin, std::int64_t end) {
-        std::vector<double> given(static_cast<std::size_t>(p.keys));
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t row = rows[static_cast<std::size_t>(i)];
-          attend(p, row, given);
-          const float* v = p.v + row / p.queries * p.keys * kHeadDim;
-          double* value = values.data() + i * kHeadDim;
-          double* norm = norms.data() + i * kHeadDim;
-          for (std::int64_t key = 0; key < p.keys; ++key) {
-            for (int d = 0; d < kHeadDim; ++d) {
-              const double term = given[static_cast<std::size_t>(key)] * v[key * kHeadDim + d];
-              value[d] += term;
-              norm[d] += term * term;
-            }
-          }
-          for (int d = 0; d < kHeadDim; ++d) norm[d] = std::sqrt(norm[d]);
-        }
-      },
-      1);
-
-  const lab::RowSums sums = r.row_sums("out");
-  std::vector<double> weights2(sums.weights.size());
-  std::ranges::transform(sums.weights, weights2.begin(), [](double w) { return w * w; });
-  std::vector<lab::WeightedSums> of_value(static_cast<std::size_t>(p.heads * p.keys));
-  for (std::size_t key = 0; key < of_value.size(); ++key) {
-    of_value[key] = lab::weighted_sums(p.v + key * kHeadDim, sums.weights, weights2);
-  }
-  parallel_for(
-      p.heads * p.queries,
-      [&](std::int64_t begin, std::int64_t end) {
-        std::vector<double> given(static_cast<std::size_t>(p.keys));
-        for (std::int64_t row = begin; row < end; ++row) {
-          attend(p, row, given);
-          const lab::WeightedSums* of_key = of_value.data() + row / p.queries * p.keys;
-          double sum = 0, squares = 0;
-          for (std::size_t key = 0; key < given.size(); ++key) {
-            sum += given[key] * of_key[key].sum;
-            squares += given[key] * given[key] * of_key[key].squares;
-          }
-          sums.sums[static_cast<std::size_t>(row)] = sum;
-          sums.squares[static_cast<std::size_t>(row)] = squares;
-        }
-      },
-      4);
+  lab::expect_attention(r, "out",
+                        {.q = p.q,
+                         .k = p.k,
+                         .v = p.v,
+                         .heads = p.heads,
+                         .queries = p.queries,
+                         .keys = p.keys,
+                         .head_dim = kHeadDim,
+                         .scale = kScale},
+                        64);
 }
 
 }  // namespace

@@ -6,9 +6,8 @@
 #include <thread>
 
 #include "catalog/ch11/producer_consumer/pair.h"
-#include "catalog/ch11/producer_consumer/stage_times.h"
 #include "core/os/threads.h"
-#include "lab/author/side.h"
+#include "lab/author/counted.h"
 
 namespace gauntlet::ch11::producer_consumer::cpu {
 namespace {
@@ -30,8 +29,7 @@ void leave_cpu(int taken) {
 /// otherwise.
 class Producer {
  public:
-  Producer(const Params& p, StageTimes& times)
-      : p_(p), times_(times), thread_([this] { work(); }) {}
+  explicit Producer(const Params& p) : p_(p), thread_([this] { work(); }) {}
   ~Producer() {
     ends_ = true;
     asked_.release();
@@ -58,14 +56,13 @@ class Producer {
       Layer first = layer_of(p_, 0);
       for (std::int64_t at = 0; at < p_.steps * kWidth; at += kPacketBytes, ++packet) {
         empty_.acquire();
-        times_.process(0, first, p_.in + at, slot(packet));
+        process_packet(first, p_.in + at, slot(packet));
         filled_.release();
       }
     }
   }
 
   Params p_;
-  StageTimes& times_;
   alignas(64) std::int8_t ring_[kAhead * kPacketBytes];
   std::counting_semaphore<> asked_{0}, filled_{0}, empty_{kAhead};
   std::int64_t taken_ = 0;
@@ -76,17 +73,15 @@ class Producer {
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu&) {
-  const auto times = std::make_shared<StageTimes>();
-  const auto producer = std::make_shared<Producer>(p, *times);
-  lab::Side side = [p, times, producer] {
+  const auto producer = std::make_shared<Producer>(p);
+  lab::Side side = lab::counted(lab::busy_cpus(), [p, producer] {
     producer->start();
     Layer second = layer_of(p, 1);
     for (std::int64_t at = 0; at < p.steps * kWidth; at += kPacketBytes) {
-      times->process(1, second, producer->next(), p.out + at);
+      process_packet(second, producer->next(), p.out + at);
       producer->give_back();
     }
-  };
-  side.outcomes = [times] { return times->take(); };
+  });
   side.helpers = lab::Helpers::threads;
   side.facts = {{"threads", 2}};
   return side;

@@ -27,9 +27,8 @@ lab::Pair<Params> pair() {
                         .write_bytes = bytes,
                         .level = lab::Cost::Level::cache};
               },
-              .witness = lab::Witness::outcome("stages_at_a_time", lab::Witness::Moves::rises, 1.2,
-                                               "time that the stages were at packets, per time "
-                                               "that any of them was, by the clock")},
+              .witness = lab::Witness::outcome("busy_cpus", lab::Witness::Moves::rises, 1.2,
+                                               "CPU time of all threads per time that goes by")},
       .bind =
           [](lab::Binder& b) {
             const auto steps = b.knob("steps");
@@ -46,7 +45,7 @@ lab::Pair<Params> pair() {
             std::int32_t state[2][kWidth] = {};
             for (std::int64_t step = 0; step < p.steps; ++step) {
               std::int32_t input[kWidth];
-              for (std::int64_t i = 0; i < kWidth; ++i) input[i] = p.in[step * kWidth + i];
+              std::copy_n(p.in + step * kWidth, kWidth, input);
               for (int layer = 0; layer < 2; ++layer) {
                 const std::int8_t* weights = p.weights + layer * 2 * kWidth * kWidth;
                 std::int32_t next[kWidth];

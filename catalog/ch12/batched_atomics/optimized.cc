@@ -1,28 +1,30 @@
 // Every thread counts its tokens by itself, and then adds each count once.
+#include <algorithm>
 #include <memory>
 
 #include "catalog/ch12/batched_atomics/pair.h"
-#include "catalog/ch12/batched_atomics/shared_counts.h"
 #include "core/os/threads.h"
-#include "lab/author/counted.h"
+#include "lab/author/counts/shared_counters.h"
+#include "lab/author/side.h"
 
 namespace gauntlet::ch12::batched_atomics::cpu {
 namespace {
 
-void count_tokens(const Params& p, SharedCounts& shared, std::int64_t begin, std::int64_t end) {
+void count_tokens(const Params& p, lab::SharedCounters& shared, std::int64_t begin,
+                  std::int64_t end) {
   std::uint32_t own[kExperts] = {};
   for (std::int64_t token = begin; token < end; ++token)
     ++own[expert_of(p.logits + token * kExperts)];
-  SharedCounts::Adder adder(shared);
+  lab::SharedCounters::Adder adder(shared);
   for (int expert = 0; expert < kExperts; ++expert) adder.add(expert, own[expert]);
 }
 
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
-  const auto shared = std::make_shared<SharedCounts>(p.count);
-  lab::Side side = lab::counted(atomic_additions(shared), [p, shared, pool = cpu.pool] {
-    shared->clear();
+  const auto shared = std::make_shared<lab::SharedCounters>(p.count);
+  lab::Side side = lab::counted(lab::atomic_additions(shared), [p, shared, pool = cpu.pool] {
+    std::fill_n(p.count, kExperts, 0u);
     pool->for_ranges(p.tokens, [&](std::int64_t begin, std::int64_t end) {
       count_tokens(p, *shared, begin, end);
     });

@@ -31,8 +31,8 @@ lab::Pair<Params> pair() {
                        "thread and expert.",
               .cost = cost,
               .witness = lab::Witness::outcome("atomic_additions", lab::Witness::Moves::falls, 8,
-                                               "atomic additions to shared counters, counted where "
-                                               "they happen")},
+                                               "atomic additions to shared counters, which count "
+                                               "them")},
       .cuda =
           lab::BackendFacts{
               .claim =

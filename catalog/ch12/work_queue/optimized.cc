@@ -4,7 +4,8 @@
 
 #include "catalog/ch12/work_queue/pair.h"
 #include "catalog/ch12/work_queue/shared_ranges.h"
-#include "catalog/ch12/work_queue/worker_times.h"
+#include "core/os/threads.h"
+#include "lab/author/counts/worker_times.h"
 
 namespace gauntlet::ch12::work_queue::cpu {
 namespace {
@@ -14,10 +15,10 @@ constexpr std::uint32_t kItems = 8;  // taken at a time
 }  // namespace
 
 lab::Side optimized(const Params& p, const lab::Cpu& cpu) {
-  const auto times = std::make_shared<WorkerTimes>(cpu.pool);
+  const auto times = std::make_shared<lab::WorkerTimes>(cpu.pool);
   const int workers = cpu.pool->size();
   const auto ranges = std::make_shared<SharedRanges>(workers);
-  lab::Side side = lab::counted(last_worker(times), [p, times, ranges] {
+  lab::Side side = lab::counted(lab::last_worker(times), [p, times, ranges] {
     ranges->reset(p.items);
     times->run([&](int worker) {
       while (const auto taken = ranges->take(worker, kItems)) {

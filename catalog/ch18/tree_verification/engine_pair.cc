@@ -9,16 +9,12 @@
 namespace gauntlet::ch18::tree_verification {
 namespace {
 
-/// Of one token through gauntlet-tiny's products and chosen experts; the output head and attention
-/// come on top, in ways that differ.
-constexpr double kTokenFlops = 2.0 * 6 * 256 * (512 + 256 + 32 + 4 * 3 * 128);
-
 lab::Cost cost(const lab::Knobs& k) {
-  const auto requests = static_cast<double>(k["requests"]);
-  const auto tokens = static_cast<double>(k["prompt_tokens"] + k["new_tokens"] - 1);
-  return {.read_bytes = 4 * requests * static_cast<double>(k["prompt_tokens"]),
-          .write_bytes = 4 * requests * static_cast<double>(k["new_tokens"]),
-          .flops = requests * tokens * kTokenFlops,
+  return {.read_bytes = 4.0 * static_cast<double>(k["requests"] * k["prompt_tokens"]),
+          .write_bytes = 4.0 * static_cast<double>(k["requests"] * k["new_tokens"]),
+          .flops = engine::answer_flops({.requests = k["requests"],
+                                         .prompt_tokens = k["prompt_tokens"],
+                                         .new_tokens = k["new_tokens"]}),
           .level = lab::Cost::Level::cache};
 }
 
@@ -85,17 +81,11 @@ lab::Pair<Params> pair() {
                                       .positions = 256 + 512 + 64})](lab::Binder& b) {
             const auto requests = b.knob("requests"), prompt_tokens = b.knob("prompt_tokens"),
                        new_tokens = b.knob("new_tokens");
-            const auto fill = [model, prompt_tokens](void* out, std::int64_t begin,
-                                                     std::int64_t end, const Random& random) {
-              auto* tokens = static_cast<std::int32_t*>(out);
-              for (std::int64_t i = begin; i < end; ++i) {
-                *tokens++ = model->prompt_token(prompt_tokens, i, random);
-              }
-            };
             return Params{
                 .model = model,
-                .questions = {.prompts = b.input<std::int32_t>("prompts", requests * prompt_tokens,
-                                                               lab::Fill::ranges(fill)),
+                .questions = {.prompts = b.input<std::int32_t>(
+                                  "prompts", requests * prompt_tokens,
+                                  lab::Fill::ranges(engine::write_prompts(model, prompt_tokens))),
                               .requests = requests,
                               .prompt_tokens = prompt_tokens,
                               .new_tokens = new_tokens,

@@ -16,6 +16,7 @@
 #include "core/os/files.h"
 #include "core/os/process.h"
 #include "core/ranks/conformance.h"
+#include "core/ranks/mpi_exchange.h"
 #include "core/ranks/start.h"
 
 namespace gauntlet::ranks {
@@ -110,10 +111,36 @@ void part_fails() {
   sleep_forever();
 }
 
+/// Two exchanges at a time around a ring, beside a call of the group.
+void part_exchanges() {
+  auto group = join();
+  ASSERT_TRUE(group) << group.error().message;
+  const auto messages = MpiExchange::find();
+  ASSERT_TRUE(messages) << messages.error().message;
+  const int rank = (*group)->rank(), size = (*group)->size();
+  const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+  constexpr std::size_t kCount = 300'000;  // more than MPI sends before the receiver is there
+  std::vector<int> first(kCount, rank), second(kCount, 100 + rank);
+  std::vector<int> came_first(kCount), came_second(kCount);
+  const auto start = [&](std::vector<int>& sent, std::vector<int>& received) {
+    return (*messages)->start(next, sent.data(), previous, received.data(), kCount * sizeof(int));
+  };
+  expect_ok(start(first, came_first));
+  expect_ok(start(second, came_second));
+  expect_ok((*group)->barrier());
+  expect_ok((*messages)->finish());
+  EXPECT_EQ(came_first, std::vector<int>(kCount, previous));
+  expect_ok((*messages)->finish());
+  EXPECT_EQ(came_second, std::vector<int>(kCount, 100 + previous));
+  EXPECT_THROW((void)(*messages)->finish(), Fault) << "nothing is under way";
+  if (!testing::Test::HasFailure()) say(rank, "exchanged");
+}
+
 const std::map<std::string, void (*)()>& parts() {
   static const std::map<std::string, void (*)()> kParts = {
-      {"conforms", part_conforms}, {"is_killed", part_is_killed}, {"hangs", part_hangs},
-      {"differs", part_differs},   {"stops", part_stops},         {"fails", part_fails}};
+      {"conforms", part_conforms},  {"is_killed", part_is_killed}, {"hangs", part_hangs},
+      {"differs", part_differs},    {"stops", part_stops},         {"fails", part_fails},
+      {"exchanges", part_exchanges}};
   return kParts;
 }
 
@@ -183,6 +210,12 @@ TEST_P(MpiSizesOnRanks, conform) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, MpiSizesOnRanks, testing::Values(1, 2, 4));
+
+TEST_F(MpiOnRanks, exchange_memory_as_it_lies) {
+  const ChildOutcome outcome = run("exchanges", 3, {.timeout_s = 60});
+  EXPECT_EQ(outcome.code, 0) << log();
+  EXPECT_EQ(lines_, (std::set<std::string>{"0 exchanged", "1 exchanged", "2 exchanged"}));
+}
 
 TEST_F(MpiOnRanks, end_with_a_rank_that_is_killed) {
   const ChildOutcome outcome = run("is_killed", 2, {.timeout_s = 60});

@@ -191,4 +191,20 @@ std::vector<AnswerRate> Answerer::rates(int positions) const {
   return rates;
 }
 
+double answer_flops(const Questions& questions) {
+  constexpr double kTokenFlops = 2.0 * 6 * 256 * (512 + 256 + 32 + 4 * 3 * 128);
+  const auto tokens = static_cast<double>(questions.prompt_tokens + questions.new_tokens - 1);
+  return static_cast<double>(questions.requests) * tokens * kTokenFlops;
+}
+
+PromptWriter write_prompts(std::shared_ptr<Answerer> model, std::int64_t prompt_tokens) {
+  return [model = std::move(model), prompt_tokens](void* out, std::int64_t begin, std::int64_t end,
+                                                   const Random& random) {
+    auto* tokens = static_cast<std::int32_t*>(out);
+    for (std::int64_t i = begin; i < end; ++i) {
+      *tokens++ = model->prompt_token(prompt_tokens, i, random);
+    }
+  };
+}
+
 }  // namespace gauntlet::engine::inline measure

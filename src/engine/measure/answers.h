@@ -91,4 +91,13 @@ class Answerer {
   AnswerCounts counts_;
 };
 
+/// Operations that answers of gauntlet-tiny take at least: products and chosen experts of each
+/// token. The output head and attention come on top, in ways that differ.
+double answer_flops(const Questions& questions);
+
+/// Writes elements [begin, end) of prompts of this length: what fills a buffer of them.
+using PromptWriter =
+    std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)>;
+PromptWriter write_prompts(std::shared_ptr<Answerer> model, std::int64_t prompt_tokens);
+
 }  // namespace gauntlet::engine::inline measure

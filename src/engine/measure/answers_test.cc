@@ -89,5 +89,21 @@ TEST_F(Answers, are_to_prompts_that_stand_in_the_text) {
   EXPECT_NE(model.prompt_token(24, 0, Random(7)), model.prompt_token(24, 0, Random(8)));
 }
 
+TEST(WritePrompts, gives_any_part_of_them) {
+  const auto model = std::make_shared<Answerer>(AnswererConfig{});
+  const auto write = write_prompts(model, 5);
+  std::vector<std::int32_t> some(7, -1);
+  write(some.data(), 3, 10, Random(4));
+  for (std::int64_t i = 3; i < 10; ++i) {
+    EXPECT_EQ(some[static_cast<std::size_t>(i - 3)], model->prompt_token(5, i, Random(4)));
+  }
+}
+
+TEST(AnswerFlops, are_of_every_token_but_the_last) {
+  const double one = answer_flops({.requests = 1, .prompt_tokens = 1, .new_tokens = 1});
+  EXPECT_GT(one, 1e6);
+  EXPECT_EQ(answer_flops({.requests = 3, .prompt_tokens = 10, .new_tokens = 5}), 3 * 14 * one);
+}
+
 }  // namespace
 }  // namespace gauntlet::engine

@@ -13,6 +13,7 @@
 #include "core/os/system_files.h"
 #include "core/os/threads.h"
 #include "core/text/text.h"
+#include "lab/author/lab_counts.h"
 
 namespace gauntlet::lab::inline author {
 
@@ -36,15 +37,20 @@ Side counted(std::vector<Count> counts, std::function<void()> run) {
       (*totals)[i].per += counts[i].per ? after[i].per - before[i].per : 1;
     }
   });
-  side.outcomes = [counts, totals] {
-    std::map<std::string, double> outcomes;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      const Totals since = std::exchange((*totals)[i], {});
-      if (!(since.per > 0) || std::isnan(since.counted)) continue;
-      outcomes[counts[i].name] = since.counted / since.per;
-    }
-    return outcomes;
+  const auto of = [counts, totals](bool by_lab) {
+    return [counts, totals, by_lab] {
+      std::map<std::string, double> outcomes;
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i].seal.is_set() != by_lab) continue;
+        const Totals since = std::exchange((*totals)[i], {});
+        if (!(since.per > 0) || std::isnan(since.counted)) continue;
+        outcomes[counts[i].name] = since.counted / since.per;
+      }
+      return outcomes;
+    };
   };
+  side.outcomes = of(false);
+  LabCounts::attach(side, of(true));
   return side;
 }
 
@@ -52,21 +58,31 @@ Side counted(Count count, std::function<void()> run) {
   return counted(std::vector<Count>{std::move(count)}, std::move(run));
 }
 
+namespace {
+
+double seconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+auto reader(clockid_t clock) {
+  return [clock] { return seconds(clock); };
+}
+
+}  // namespace
+
 Count forks_of(const ThreadPool* pool) {
-  return {.name = "forks", .total = [pool] { return static_cast<double>(pool->forks()); }};
+  return LabCounts::make("forks", [pool] { return static_cast<double>(pool->forks()); });
+}
+
+Count busy_cpus() {
+  return LabCounts::make("busy_cpus", reader(CLOCK_PROCESS_CPUTIME_ID), reader(CLOCK_MONOTONIC));
 }
 
 Count working_threads() {
-  const auto reader = [](clockid_t clock) {
-    return [clock] {
-      timespec time{};
-      clock_gettime(clock, &time);
-      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-    };
-  };
-  return {.name = "working_threads",
-          .total = reader(CLOCK_PROCESS_CPUTIME_ID),
-          .per = reader(CLOCK_THREAD_CPUTIME_ID)};
+  return LabCounts::make("working_threads", reader(CLOCK_PROCESS_CPUTIME_ID),
+                         reader(CLOCK_THREAD_CPUTIME_ID));
 }
 
 namespace {
@@ -74,11 +90,10 @@ namespace {
 double nothing_known() { return std::numeric_limits<double>::quiet_NaN(); }
 
 Count of_io(const std::string& name, const std::string& field) {
-  return {.name = name, .total = [field] {
-            const auto value =
-                leading_number(SystemFiles().field("/proc/self/io", field).value_or(""));
-            return value ? static_cast<double>(*value) : nothing_known();
-          }};
+  return LabCounts::make(name, [field] {
+    const auto value = leading_number(SystemFiles().field("/proc/self/io", field).value_or(""));
+    return value ? static_cast<double>(*value) : nothing_known();
+  });
 }
 
 double migrations_of_threads() {
@@ -104,7 +119,7 @@ double device_count(const std::string& path, std::size_t index) {
 
 Count read_calls() { return of_io("read_calls", "syscr"); }
 Count copied_bytes() { return of_io("copied_bytes", "rchar"); }
-Count migrations() { return {.name = "migrations", .total = migrations_of_threads}; }
+Count migrations() { return LabCounts::make("migrations", migrations_of_threads); }
 
 Count reads_in_flight(int file) {
   struct stat status{};
@@ -114,19 +129,15 @@ Count reads_in_flight(int file) {
   // Milliseconds that requests spent in the queue, all of them together, and during which there
   // was one.
   constexpr std::size_t kBusy = 9, kInQueue = 10;
-  return {.name = "reads_in_flight",
-          .total = [path] { return device_count(path, kInQueue); },
-          .per = [path] { return device_count(path, kBusy); }};
+  return LabCounts::make(
+      "reads_in_flight", [path] { return device_count(path, kInQueue); },
+      [path] { return device_count(path, kBusy); });
 }
 
 Count waiting_ms() {
-  return {.name = "waiting_ms", .total = [] {
-            timespec now{}, ran{};
-            clock_gettime(CLOCK_MONOTONIC, &now);
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
-            return 1e3 * static_cast<double>(now.tv_sec - ran.tv_sec) +
-                   1e-6 * static_cast<double>(now.tv_nsec - ran.tv_nsec);
-          }};
+  return LabCounts::make("waiting_ms", [] {
+    return 1e3 * (seconds(CLOCK_MONOTONIC) - seconds(CLOCK_THREAD_CPUTIME_ID));
+  });
 }
 
 }  // namespace gauntlet::lab::inline author

@@ -1,5 +1,6 @@
 // Counted sides: outcomes that somebody else keeps count of while a side runs (a pool its forks,
 // the system its CPU time), so that a witness does not rest on what the side says of itself.
+// The counts named here are the lab's: nobody else can give an outcome their names.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,10 +10,22 @@
 
 namespace gauntlet::lab::inline author {
 
+/// The mark of a count that the lab made. A pair's own has none.
+class LabSeal {
+ public:
+  LabSeal() = default;
+  bool is_set() const { return set_; }
+
+ private:
+  friend struct LabCounts;
+  bool set_ = false;
+};
+
 struct Count {
   std::string name;               // of the outcome
   std::function<double()> total;  // read before and after every run
   std::function<double()> per;    // likewise, what the growth is divided by; empty: the runs
+  LabSeal seal = {};
 };
 
 /// A side whose outcome is how much the total grew over its runs since it was last asked, per run
@@ -23,6 +36,9 @@ Side counted(std::vector<Count> counts, std::function<void()> run);
 
 /// "forks": how often the pool is forked per run.
 Count forks_of(const ThreadPool* pool);
+/// "busy_cpus": CPU time of all threads of this process per time that goes by: how many of them are
+/// at work at a time.
+Count busy_cpus();
 /// "working_threads": CPU time of all threads of this process per CPU time of the one that runs the
 /// side. A loaded machine slows both alike.
 Count working_threads();

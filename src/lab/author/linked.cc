@@ -1,6 +1,7 @@
 #include "lab/author/linked.h"
 
 #include "core/ranks/must.h"
+#include "lab/author/lab_counts.h"
 
 namespace gauntlet::lab::inline author {
 namespace {
@@ -19,32 +20,32 @@ std::shared_ptr<ranks::LinkedGroup> linked(const Ranks& ranks, const ranks::Fabr
 }
 
 Count messages_of(const Group& linked) {
-  return {.name = "messages",
-          .total = reader(linked, [](const ranks::LinkTraffic& t) { return t.messages; })};
+  return LabCounts::make("messages",
+                         reader(linked, [](const ranks::LinkTraffic& t) { return t.messages; }));
 }
 Count sent_kib(const Group& linked) {
-  return {.name = "sent_kib", .total = reader(linked, [](const ranks::LinkTraffic& t) {
-                                return static_cast<double>(t.bytes) / 1024;
-                              })};
+  return LabCounts::make("sent_kib", reader(linked, [](const ranks::LinkTraffic& t) {
+                           return static_cast<double>(t.bytes) / 1024;
+                         }));
 }
 Count between_kib(const Group& linked) {
-  return {.name = "between_kib", .total = reader(linked, [](const ranks::LinkTraffic& t) {
-                                   return static_cast<double>(t.bytes_between) / 1024;
-                                 })};
+  return LabCounts::make("between_kib", reader(linked, [](const ranks::LinkTraffic& t) {
+                           return static_cast<double>(t.bytes_between) / 1024;
+                         }));
 }
 Count wire_ms(const Group& linked) {
-  return {.name = "wire_ms",
-          .total = reader(linked, [](const ranks::LinkTraffic& t) { return 1e3 * t.wire_s; })};
+  return LabCounts::make(
+      "wire_ms", reader(linked, [](const ranks::LinkTraffic& t) { return 1e3 * t.wire_s; }));
 }
 Count exposed_ms(const Group& linked) {
-  return {.name = "exposed_ms",
-          .total = reader(linked, [](const ranks::LinkTraffic& t) { return 1e3 * t.exposed_s; })};
+  return LabCounts::make(
+      "exposed_ms", reader(linked, [](const ranks::LinkTraffic& t) { return 1e3 * t.exposed_s; }));
 }
 Count hidden_percent(const Group& linked) {
-  return {.name = "hidden_percent",
-          .total = reader(
-              linked, [](const ranks::LinkTraffic& t) { return 100 * (t.wire_s - t.exposed_s); }),
-          .per = reader(linked, [](const ranks::LinkTraffic& t) { return t.wire_s; })};
+  return LabCounts::make(
+      "hidden_percent",
+      reader(linked, [](const ranks::LinkTraffic& t) { return 100 * (t.wire_s - t.exposed_s); }),
+      reader(linked, [](const ranks::LinkTraffic& t) { return t.wire_s; }));
 }
 
 }  // namespace gauntlet::lab::inline author

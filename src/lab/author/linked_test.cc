@@ -21,7 +21,7 @@ std::map<std::string, double> outcomes_of(
     Side side = make(links);
     ranks::must(group.barrier());
     side.run();
-    if (group.rank() == 1) seen = side.outcomes();
+    if (group.rank() == 1) seen = side.take_outcomes().values;
     return {};
   });
   EXPECT_TRUE(done) << done.error().message;

@@ -50,6 +50,11 @@ struct Cuda {
 /// not say that it has them may have none that works, and no process.
 enum class Helpers { none, threads, processes, threads_and_processes };
 
+struct Outcomes {
+  std::map<std::string, double> values;
+  std::string stated;  // the name of a count of the lab's that the side stated; that does not count
+};
+
 struct Side {
   std::function<void()> run;
   Helpers helpers = Helpers::none;
@@ -67,6 +72,9 @@ struct Side {
   /// It is asked before `enter` and after `leave` of a sample, so that only timed runs count, and
   /// the answers are averaged.
   std::function<std::map<std::string, double>()> outcomes = {};
+  /// Its outcomes and those that the lab counted while it ran (counted.h), whose names are not the
+  /// side's to use.
+  Outcomes take_outcomes() const;
   /// What the side observed since it was last asked (seconds of each request, say), in the order it
   /// happened; asked like `outcomes`, and kept by block.
   std::function<std::map<std::string, std::vector<float>>()> distributions = {};
@@ -75,6 +83,10 @@ struct Side {
   Side(F f) : run(std::move(f)) {}
   Side(std::function<void()> run_, std::map<std::string, double> facts_)
       : run(std::move(run_)), facts(std::move(facts_)) {}
+
+ private:
+  friend struct LabCounts;
+  std::function<std::map<std::string, double>()> counted_by_lab_;
 };
 
 }  // namespace gauntlet::lab::inline author

@@ -37,9 +37,9 @@ TEST_F(StoredSides, that_read_cold_begin_without_the_file_in_the_page_cache) {
   side.leave();
   EXPECT_EQ(at_start, 0);
   EXPECT_EQ(
-      side.outcomes(),
+      side.take_outcomes().values,
       (std::map<std::string, double>{{"page_cache_bytes", static_cast<double>(stored_->bytes())}}));
-  EXPECT_TRUE(side.outcomes().empty()) << "nothing was seen since";
+  EXPECT_TRUE(side.take_outcomes().values.empty()) << "nothing was seen since";
 }
 
 TEST_F(StoredSides, that_read_hot_begin_with_all_of_the_file_in_the_page_cache) {

@@ -187,7 +187,7 @@ class TargetMeasurer {
     const std::vector<std::size_t>& order = draw_sets(static_cast<std::size_t>(runs), renewed);
     const auto sample_begin = Clock::now();
     for (const std::size_t set : order) {
-      Observations::discard(sides_[set][side]);
+      observations_.discard(side, sides_[set][side]);
       if (const Side& runner = sides_[set][side]; runner.enter) {
         const auto begin = Clock::now();
         runner.enter();
@@ -218,20 +218,24 @@ class TargetMeasurer {
     for (const std::size_t set : order) {
       if (const Side& runner = sides_[set][side]; runner.leave) runner.leave();
     }
-    if (!right || !left_as_found(side)) return Error{result_.reason};
+    if (!right || !kept_to_its_own(side)) return Error{result_.reason};
     sample_ns_[side] = timing.ns;
     return outside_.with_uncounted(side, timing, helpers) / static_cast<double>(runs);
   }
 
   /// After a side's turn the process is as it was before: the other side must not run in what one
-  /// left.
-  bool left_as_found(std::size_t side) {
+  /// left. And it says nothing that is the lab's to count.
+  bool kept_to_its_own(std::size_t side) {
     const std::string changed = SharedState::read(lab_threads_).changed_since(state_);
+    const std::string& stated = observations_.stated(side);
+    const bool kept = changed.empty() && stated.empty();
     if (!changed.empty()) {
       refuse(side, fmt::format("left {} changed, which other sides would run with", changed));
+    } else if (!stated.empty()) {
+      refuse(side, fmt::format("states its '{}', which is the lab's to count", stated));
     }
-    if (!backend_.all_agree(changed.empty())) {
-      if (changed.empty()) refuse(side, "left its process changed on another rank");
+    if (!backend_.all_agree(kept)) {
+      if (kept) refuse(side, "left its process changed, or stated a count, on another rank");
       return false;
     }
     return true;

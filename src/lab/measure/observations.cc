@@ -9,18 +9,22 @@ constexpr std::size_t kMostValues = 100'000;  // of a distribution that are kept
 
 }  // namespace
 
-void Observations::discard(const Side& side) {
-  if (side.outcomes) side.outcomes();
-  if (side.distributions) side.distributions();
+std::map<std::string, double> Observations::outcomes_of(std::size_t side, const Side& from) {
+  Outcomes all = from.take_outcomes();
+  if (!all.stated.empty()) sides_[side].stated = std::move(all.stated);
+  return std::move(all.values);
+}
+
+void Observations::discard(std::size_t side, const Side& from) {
+  outcomes_of(side, from);
+  if (from.distributions) from.distributions();
 }
 
 void Observations::take(std::size_t side, const Side& from) {
   OfSide& own = sides_[side];
-  if (from.outcomes) {
-    for (const auto& [name, value] : from.outcomes()) {
-      own.pending[name].sum += value;
-      own.pending[name].count += 1;
-    }
+  for (const auto& [name, value] : outcomes_of(side, from)) {
+    own.pending[name].sum += value;
+    own.pending[name].count += 1;
   }
   if (!from.distributions) return;
   for (const auto& [name, values] : from.distributions()) {

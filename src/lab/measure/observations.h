@@ -16,12 +16,15 @@ class Observations {
   explicit Observations(std::size_t sides) : sides_(sides) {}
 
   /// Before a sample: what the side observed outside of the samples that count is dropped.
-  static void discard(const Side& side);
+  void discard(std::size_t side, const Side& from);
   /// After a sample that counts, for each of its sets: what it observed goes to the current block.
   void take(std::size_t side, const Side& from);
   /// The current block ends, and counts or does not.
   void keep_block();
   void drop_block();
+
+  /// The name of a count of the lab's that a side stated by itself; empty: it never did.
+  const std::string& stated(std::size_t side) const { return sides_[side].stated; }
 
   void write_to(std::vector<SideMeasurement>& out) const;
 
@@ -35,7 +38,10 @@ class Observations {
     std::map<std::string, std::vector<std::vector<float>>> blocks;  // that were kept
     std::map<std::string, std::vector<float>> block;
     std::map<std::string, std::size_t> num_values;  // in `blocks`
+    std::string stated;
   };
+  std::map<std::string, double> outcomes_of(std::size_t side, const Side& from);
+
   std::vector<OfSide> sides_;
 };
 

@@ -35,7 +35,7 @@ TEST(Observations, hold_what_was_seen_in_samples_that_count) {
   const Side side = observer.side();
   Observations observations(2);
   observer.seconds = {9, 9};  // while it was verified
-  Observations::discard(side);
+  observations.discard(1, side);
   observer.seconds = {1, 2};
   observer.rate = 10;
   observations.take(1, side);
@@ -80,6 +80,23 @@ TEST(Observations, keep_whole_blocks_up_to_a_limit) {
   }
   const auto out = written(observations, 1);
   EXPECT_EQ(out[0].distributions.at("seconds").size(), 2u);
+}
+
+TEST(Observations, tell_of_a_side_that_states_what_the_lab_counts) {
+  Side side([] {});
+  bool states = false;
+  side.outcomes = [&] { return std::map<std::string, double>{{states ? "forks" : "spoons", 1}}; };
+  Observations observations(2);
+  observations.take(1, side);
+  EXPECT_EQ(observations.stated(1), "");
+  states = true;
+  observations.discard(1, side);
+  states = false;
+  observations.take(1, side);
+  observations.keep_block();
+  EXPECT_EQ(observations.stated(1), "forks");
+  EXPECT_EQ(observations.stated(0), "");
+  EXPECT_THAT(written(observations, 2)[1].outcomes, ElementsAre(testing::Key("spoons")));
 }
 
 }  // namespace

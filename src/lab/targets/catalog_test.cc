@@ -131,9 +131,7 @@ TEST(CatalogProblems, asks_a_goal_other_than_speed_for_its_metric) {
 
 TEST(CatalogProblems, reports_a_need_that_cannot_be_checked) {
   EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"2 NUMA nodes", "io_uring"}; }), IsEmpty());
-  EXPECT_THAT(problems([](Target& t) {
-                t.pair.cuda->needs = {"sm_90a", "2 GPUs", "cublas"};
-              }),
+  EXPECT_THAT(problems([](Target& t) { t.pair.cuda->needs = {"sm_90a", "2 GPUs", "cublas"}; }),
               IsEmpty());
   EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"sm90"}; }),
               ElementsAre("ch07:x: needs 'sm90', which the lab cannot check"));

@@ -17,7 +17,7 @@ struct Form {
 };
 constexpr Form kForms[] = {
     {"sm_<n>", "sm_([1-9][0-9]*)(a?)", NumberedNeed::What::architecture, Of::gpu},
-    {"<n> GPUs", "([1-9][0-9]*)() GPUs", NumberedNeed::What::gpus, Of::gpu},
+    {"<n> GPUs", "([1-9][0-9]*)() GPUs?", NumberedNeed::What::gpus, Of::gpu},
     {"<n> NUMA nodes", "([1-9][0-9]*)() NUMA nodes", NumberedNeed::What::numa_nodes, Of::host},
     {"<n> ranks", "([1-9][0-9]*)() ranks", NumberedNeed::What::ranks, Of::host},
 };
