@@ -130,10 +130,11 @@ void Scheduler::free_slots_of_done_batch() {
 }
 
 void Scheduler::append(RequestId id, std::int32_t token) {
-  check(at(id).computed == std::ssize(at(id).tokens),
+  Request& request = requests_.at(id);
+  check(request.computed == std::ssize(request.tokens),
         "a token was appended before those that come before it were computed");
-  check(std::ssize(at(id).tokens) < capacity(), "a request outgrew the KV pool");
-  requests_[id].tokens.push_back(token);
+  check(std::ssize(request.tokens) < capacity(), "a request outgrew the KV pool");
+  request.tokens.push_back(token);
 }
 
 void Scheduler::accept_draft(RequestId id) {

@@ -345,16 +345,20 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
 
 void Service::deliver(const Work& work, ItemResult result) {
   if (!tell_prompt(work.id)) return;
+  if (work.drafts.empty()) {
+    deliver(work.id, {.token = result.token,
+                      .log_probability = result.log_probability,
+                      .logits = std::move(result.logits)});
+    return;
+  }
   Outcome outcome{.result = std::move(result)};
   const std::vector<std::int32_t> path = accepted_path(work.drafts, outcome.drawn());
   std::vector<RowResult> rows = std::move(outcome.result.rows);
   rows.push_back({.token = outcome.result.token,
                   .log_probability = outcome.result.log_probability,
                   .logits = std::move(outcome.result.logits)});
-  if (!work.drafts.empty()) {
-    choices_.at(work.id).speculation.add_step(std::ssize(work.drafts));
-    live_.speculation.add_step(std::ssize(work.drafts));
-  }
+  choices_.at(work.id).speculation.add_step(std::ssize(work.drafts));
+  live_.speculation.add_step(std::ssize(work.drafts));
   if (work.drafts.is_tree()) bring_together(work, path);
   std::size_t row = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {

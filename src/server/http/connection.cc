@@ -13,8 +13,10 @@
 #include "server/http/presence.h"
 #include "server/http/request_log.h"
 #include "server/http/transport.h"
+#include "server/http/wire/chunk_frame.h"
 #include "server/http/wire/request_reader.h"
 #include "server/http/wire/response_head.h"
+#include "server/http/write_turns.h"
 
 namespace gauntlet::server::inline http {
 namespace {
@@ -72,7 +74,7 @@ struct Pulse {
   }
   /// Every piece costs system calls and its reader's attention: those that follow one another
   /// faster than anybody reads wait until now, and go together.
-  Clock::time_point earliest = Clock::time_point::min();
+  Clock::time_point earliest = Clock::time_point();
   Clock::time_point next_probe = Clock::time_point::min();
 };
 
@@ -256,6 +258,10 @@ class Connection {
   asio::awaitable<std::optional<Piece>> take(Reply& reply) {
     const std::size_t effort = reply.effort();
     if (effort <= kSmallEffort) co_return reply.take();
+    co_return co_await take_by_worker(reply, effort);
+  }
+
+  asio::awaitable<std::optional<Piece>> take_by_worker(Reply& reply, std::size_t effort) {
     std::optional<Piece> piece;
     WorkPool::Job job{
         .client = client_, .weight_bytes = effort, .stage = WorkPool::Job::Stage::next, .run = {}};
@@ -283,11 +289,18 @@ class Connection {
   asio::awaitable<std::optional<Piece>> next_piece(Reply& reply, Pulse& pulse,
                                                    Clock::time_point deadline, Probe probe) {
     while (true) {
-      transport_.expires_never();
       if (Clock::now() >= pulse.earliest) {
         pulse.is_ready = false;  // and may be true again when this comes back
         pulse.will_look = false;
-        if (auto piece = co_await take(reply)) co_return piece;
+        // As take(), but once per piece of a stream another coroutine is worth avoiding.
+        const std::size_t effort = reply.effort();
+        std::optional<Piece> piece;
+        if (effort <= kSmallEffort) {
+          piece = reply.take();
+        } else {
+          piece = co_await take_by_worker(reply, effort);
+        }
+        if (piece) co_return piece;
       }
       if (pulse.client_stirred && !co_await is_still_there(pulse, probe)) co_return std::nullopt;
       const auto now = Clock::now();
@@ -351,6 +364,7 @@ class Connection {
       });
     });
     watch_client(pulse);
+    transport_.expires_never();
     if (!piece) {
       piece = co_await next_piece(reply, *pulse, Clock::now() + seconds(limits_.first_byte_s),
                                   probe_before(manner));
@@ -373,18 +387,27 @@ class Connection {
     if (!manner.has_body) co_return false;
     const auto executor = co_await asio::this_coro::executor;
     const Probe probe = probe_within(*piece.head, manner);
+    const WriteTurns turns(seconds(context_.config.stream_interval_s));
     while (true) {
+      const ChunkFrame frame(piece, manner.version);
+      Transport::Parts parts = {asio::buffer(frame.before()), asio::buffer(piece.body),
+                                asio::buffer(frame.after())};
+      line.bytes += std::ssize(piece.body);
       pulse.written = &reply;
       pulse.full_since.reset();
-      const bool was_taken = co_await write_chunk(piece, manner, line);
+      auto error = transport_.write_at_once(parts);
+      if (!error) error = co_await write_in_time(parts);
       pulse.written = nullptr;
-      if (!was_taken) co_return false;
+      if (*error) {
+        line.outcome = "abandoned";
+        co_return false;
+      }
       if (piece.is_last) co_return manner.keep_alive&& manner.version >= 11;
       if (piece.body.size() >= kLargePiece) {
         co_await asio::post(executor, asio::use_awaitable);
       }
       pulse.is_ready = true;
-      pulse.earliest = Clock::now() + seconds(context_.config.stream_interval_s);
+      pulse.earliest = turns.next(pulse.earliest, Clock::now());
       pulse.will_look = true;
       auto next = co_await next_piece(reply, pulse, Clock::time_point::max(), probe);
       if (!next) {
@@ -417,33 +440,20 @@ class Connection {
     co_return co_await write(parts, line);
   }
 
-  asio::awaitable<bool> write_chunk(const Piece& piece, const Manner& manner, Line& line) {
-    const std::string& body = piece.body;
-    line.bytes += std::ssize(body);
-    // A chunk of nothing would end the reply.
-    if (body.empty() && !piece.is_last) co_return true;
-    std::string size;
-    std::string_view end;
-    if (manner.version >= 11 && body.empty()) {
-      end = "0\r\n\r\n";
-    } else if (manner.version >= 11) {
-      size = fmt::format("{:x}\r\n", body.size());
-      end = piece.is_last ? "\r\n0\r\n\r\n" : "\r\n";
-    }
-    const Transport::Parts parts = {asio::buffer(size), asio::buffer(body), asio::buffer(end)};
-    co_return co_await write(parts, line);
-  }
-
   static HttpHead with_headers(HttpHead head, const Manner& manner) {
     head.headers.insert(head.headers.end(), manner.headers.begin(), manner.headers.end());
     return head;
   }
 
   asio::awaitable<bool> write(const Transport::Parts& parts, Line& line) {
-    timeout(limits_.write_s);
-    const auto error = co_await transport_.write(parts);
+    const auto error = co_await write_in_time(parts);
     if (error) line.outcome = "abandoned";
     co_return !error;
+  }
+
+  asio::awaitable<error_code> write_in_time(const Transport::Parts& parts) {
+    timeout(limits_.write_s);
+    co_return co_await transport_.write(parts);
   }
 
   static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -1,8 +1,8 @@
 #include "server/http/transport.h"
 
+#include <algorithm>
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/buffers_suffix.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <optional>
@@ -55,19 +55,29 @@ asio::awaitable<Transport::Read> Transport::read_some(asio::mutable_buffer space
   co_return Read{error, bytes};
 }
 
+/// As it nearly always goes for a token: an operation that waits, with its timer, costs more than
+/// the sending.
+std::optional<Transport::error_code> Transport::write_at_once(Parts& parts) {
+  if (streams_->tls) return std::nullopt;
+  error_code error;
+  std::size_t sent = socket().write_some(parts, error);
+  if (error && error != asio::error::would_block) return error;
+  if (sent == asio::buffer_size(parts)) return error_code();
+  for (asio::const_buffer& part : parts) {
+    const std::size_t of_this = std::min(sent, part.size());
+    part += of_this;
+    sent -= of_this;
+  }
+  return std::nullopt;
+}
+
 asio::awaitable<Transport::error_code> Transport::write(const Parts& parts) {
   if (streams_->tls) {
     const auto [error, bytes] = co_await asio::async_write(*streams_->tls, parts, kAwait);
     co_return error;
   }
-  // At once where the socket has room, as it nearly always does for a token: an operation that
-  // waits, with its timer, costs more than the sending.
-  error_code error;
-  const std::size_t sent = socket().write_some(parts, error);
-  if (error && error != asio::error::would_block) co_return error;
-  if (sent == asio::buffer_size(parts)) co_return error_code();
-  beast::buffers_suffix<Parts> rest(parts);
-  rest.consume(sent);
+  Parts rest = parts;
+  if (const auto done = write_at_once(rest)) co_return *done;
   const auto [failed, bytes] = co_await asio::async_write(*streams_->plain, rest, kAwait);
   co_return failed;
 }

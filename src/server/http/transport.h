@@ -12,6 +12,7 @@
 #include <boost/system/error_code.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 namespace gauntlet::server::inline http {
 
@@ -36,6 +37,9 @@ class Transport {
   boost::asio::awaitable<Read> read_some(boost::asio::mutable_buffer space);
   /// All of it, or an error. The parts outlive the call.
   boost::asio::awaitable<error_code> write(const Parts& parts);
+  /// The same without waiting: how it went, or nothing where the rest, which is then left in the
+  /// parts, has to wait for room.
+  std::optional<error_code> write_at_once(Parts& parts);
   /// Tells the other end that nothing follows, and waits a little for its own end: a socket closed
   /// on bytes that nobody read resets the connection, and what was answered is lost.
   boost::asio::awaitable<void> close();

@@ -141,13 +141,13 @@ void ResponsesWriter::add_call(const ToolCallDelta& call) {
   item_event("response.function_call_arguments.delta", {{"delta", call.arguments}});
 }
 
-std::string ResponsesWriter::delta(int, const Delta& delta) {
-  if (delta.empty()) return "";
+void ResponsesWriter::delta(int, const Delta& delta, std::string& out) {
+  if (delta.empty()) return;
   begin();
   add_text(Kind::message, delta.content, delta.log_probs);
   add_text(Kind::reasoning, delta.reasoning, {});
   for (const ToolCallDelta& call : delta.tool_calls) add_call(call);
-  return take();
+  out += take();
 }
 
 std::string ResponsesWriter::finish(int, const std::string& finish_word) {

@@ -26,7 +26,7 @@ class ResponsesWriter final : public AnswerWriter {
  public:
   ResponsesWriter(ResponseHead head, OnResponse on_done);
 
-  std::string delta(int choice, const Delta& delta) override;
+  void delta(int choice, const Delta& delta, std::string& out) override;
   std::string finish(int choice, const std::string& finish_word) override;
   std::string done(const Usage& usage) override;
   std::string failed(const ApiError& error) override;

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "server/openai/json_text.h"
 
 namespace gauntlet::server::inline openai {
 namespace {
@@ -63,6 +65,18 @@ Json delta_json(const Delta& delta) {
   return object;
 }
 
+/// Most of them are a piece of text and nothing else.
+void append_chat_delta(const Delta& delta, std::string& out) {
+  const bool is_text = delta.tool_calls.empty() && delta.reasoning.empty() != delta.content.empty();
+  if (!is_text) {
+    out += dump(delta_json(delta));
+    return;
+  }
+  out += delta.content.empty() ? R"({"reasoning_content":)" : R"({"content":)";
+  append_json_text(delta.content.empty() ? delta.reasoning : delta.content, out);
+  out += '}';
+}
+
 Json message_json(const Delta& all) {
   Json message = {{"role", "assistant"}, {"content", all.content}, {"refusal", nullptr}};
   if (!all.reasoning.empty()) message["reasoning_content"] = all.reasoning;
@@ -104,18 +118,23 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 class StreamWriter final : public AnswerWriter {
  public:
   StreamWriter(AnswerHead head, int num_choices);
-  /// Empty for a delta that says nothing. A chat's choice begins with its role.
-  std::string delta(int choice, const Delta& delta) override;
+  /// Nothing for a delta that says nothing. A chat's choice begins with its role.
+  void delta(int choice, const Delta& delta, std::string& out) override;
   std::string finish(int choice, const std::string& finish_word) override;
   /// Usage where asked for, and the end of the stream.
   std::string done(const Usage& usage) override;
   std::string failed(const ApiError& error) override { return "data: " + to_json(error) + "\n\n"; }
 
  private:
-  std::string event(const std::string& choices, const std::string& usage) const;
+  std::string event(std::string_view choices, std::string_view usage) const;
+  /// An event of one choice, as far as what that says.
+  void open_event(int choice, std::string& out) const;
+  void close_event(std::string_view log_probs, std::string_view ids, std::string_view after_choice,
+                   std::string& out) const;
 
   const AnswerHead head_;
-  const std::string opening_;  // of each event
+  const std::string opening_;     // of each event
+  const std::string_view usage_;  // of each event but the last
   std::vector<bool> begun_;
   std::vector<std::int64_t> offsets_;  // characters shown so far, by choice
 };
@@ -123,7 +142,7 @@ class StreamWriter final : public AnswerWriter {
 class WholeWriter final : public AnswerWriter {
  public:
   WholeWriter(AnswerHead head, int num_choices);
-  std::string delta(int choice, const Delta& delta) override;
+  void delta(int choice, const Delta& delta, std::string& out) override;
   std::string finish(int choice, const std::string& finish_word) override;
   std::string done(const Usage& usage) override;
   TextBlocks done_in_blocks(const Usage& usage) override;
@@ -148,38 +167,53 @@ StreamWriter::StreamWriter(AnswerHead head, int num_choices)
           R"(data: {{"id":{},"object":"{}","created":{},"model":{},{}"choices":[)", dump(head_.id),
           head_.kind == AnswerKind::chat ? "chat.completion.chunk" : "text_completion",
           head_.created_s, dump(head_.model), tier_of(head_))),
+      usage_(head_.stream_usage == StreamUsage::included ? R"(,"usage":null)" : ""),
       begun_(num_choices),
       offsets_(num_choices) {}
 
-std::string StreamWriter::event(const std::string& choices, const std::string& usage) const {
-  return opening_ + choices + "]" + usage + "}\n\n";
+std::string StreamWriter::event(std::string_view choices, std::string_view usage) const {
+  return fmt::format("{}{}]{}}}\n\n", opening_, choices, usage);
 }
 
-/// Once per token: what is the same in each was written before, and the rest is one string.
-std::string StreamWriter::delta(int choice, const Delta& delta) {
-  if (delta.empty()) return "";
-  const std::string usage = head_.stream_usage == StreamUsage::included ? R"(,"usage":null)" : "";
-  const auto choice_with = [&](const std::string& said, const std::string& log_probs,
-                               const std::string& ids) {
-    return fmt::format(R"({{"index":{},{},"logprobs":{}{},"finish_reason":null}})", choice, said,
-                       log_probs, ids);
-  };
-  std::string events;
+void StreamWriter::open_event(int choice, std::string& out) const {
+  out += opening_;
+  out += R"({"index":)";
+  fmt::format_to(std::back_inserter(out), "{}", choice);
+  out += head_.kind == AnswerKind::completion ? R"(,"text":)" : R"(,"delta":)";
+}
+
+void StreamWriter::close_event(std::string_view log_probs, std::string_view ids,
+                               std::string_view after_choice, std::string& out) const {
+  out += R"(,"logprobs":)";
+  out += log_probs;
+  out += ids;
+  out += R"(,"finish_reason":null}])";
+  out += after_choice;
+  out += usage_;
+  out += "}\n\n";
+}
+
+/// Once per token: what is the same in each was written before, and text goes straight out.
+void StreamWriter::delta(int choice, const Delta& delta, std::string& out) {
+  if (delta.empty()) return;
   const bool is_first = !begun_[choice];
   std::string ids = sampled_ids(head_, delta.token_ids);
   if (head_.kind == AnswerKind::chat && is_first) {
     const bool begins = std::ranges::find(begun_, true) == begun_.end();
-    events = event(choice_with(R"("delta":{"role":"assistant","content":""})", "null", ""),
-                   (begins ? prompt_ids(head_, choice) : "") + usage);
+    open_event(choice, out);
+    out += R"({"role":"assistant","content":""})";
+    close_event("null", "", begins ? prompt_ids(head_, choice) : "", out);
   } else if (is_first) {
     ids += prompt_ids(head_, choice);
   }
   begun_[choice] = true;
-  const std::string said = head_.kind == AnswerKind::completion
-                               ? R"("text":)" + dump(delta.content)
-                               : R"("delta":)" + dump(delta_json(delta));
-  const std::string log_probs = log_probs_of(head_, delta.log_probs, offsets_[choice]);
-  return events + event(choice_with(said, log_probs, ids), usage);
+  open_event(choice, out);
+  if (head_.kind == AnswerKind::completion) {
+    append_json_text(delta.content, out);
+  } else {
+    append_chat_delta(delta, out);
+  }
+  close_event(log_probs_of(head_, delta.log_probs, offsets_[choice]), ids, "", out);
 }
 
 std::string StreamWriter::finish(int choice, const std::string& finish_word) {
@@ -193,7 +227,7 @@ std::string StreamWriter::finish(int choice, const std::string& finish_word) {
   }
   object["logprobs"] = nullptr;
   object["finish_reason"] = finish_word;
-  return event(dump(object), head_.stream_usage == StreamUsage::included ? R"(,"usage":null)" : "");
+  return event(dump(object), usage_);
 }
 
 std::string StreamWriter::done(const Usage& usage) {
@@ -211,7 +245,7 @@ WholeWriter::WholeWriter(AnswerHead head, int num_choices) : head_(std::move(hea
   choices_.assign(static_cast<std::size_t>(num_choices), empty);
 }
 
-std::string WholeWriter::delta(int choice, const Delta& delta) {
+void WholeWriter::delta(int choice, const Delta& delta, std::string&) {
   Delta& all = choices_[choice].all;
   all.content += delta.content;
   all.reasoning += delta.reasoning;
@@ -228,7 +262,6 @@ std::string WholeWriter::delta(int choice, const Delta& delta) {
       all.tool_calls.back().arguments += call.arguments;
     }
   }
-  return "";
 }
 
 std::string WholeWriter::finish(int choice, const std::string& finish_word) {

@@ -45,7 +45,8 @@ std::string finish_word(engine::FinishReason reason, int num_tool_calls);
 class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;
-  virtual std::string delta(int choice, const Delta& delta) = 0;
+  /// Once per token, so it appends to what goes out.
+  virtual void delta(int choice, const Delta& delta, std::string& out) = 0;
   virtual std::string finish(int choice, const std::string& finish_word) = 0;
   /// All choices have ended.
   virtual std::string done(const Usage& usage) = 0;

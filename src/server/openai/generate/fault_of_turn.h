@@ -137,20 +137,23 @@ inline std::string fault_of_turn(const model::Harmony& harmony, std::span<const 
   ResponsesWriter broken({.response = in_progress(), .id = "1", .delivery = Delivery::streamed},
                          nullptr);
   std::string content, spelled, streamed, numbered, ended;
-  bool is_over = false;
+  bool is_over = false, is_early = false;
   const auto take = [&](const Delta& delta) {
     content += delta.content;
     for (const auto& log_prob : delta.log_probs) spelled += log_prob.bytes;
-    whole->delta(0, delta);
-    response.delta(0, delta);
-    streamed += stream->delta(0, delta);
-    numbered += events.delta(0, delta);
-    if (!is_over) ended += broken.delta(0, delta);
+    std::string early;  // of what comes whole
+    whole->delta(0, delta, early);
+    response.delta(0, delta, early);
+    is_early |= !early.empty();
+    stream->delta(0, delta, streamed);
+    events.delta(0, delta, numbered);
+    if (!is_over) broken.delta(0, delta, ended);
   };
   for (const std::int32_t id : ids) {
     take(decoder->push({.token = id}));
     if (decoder->stopped()) break;
   }
+  if (is_early) return "an answer that comes whole began before its end";
   is_over = true;
   ended += broken.failed({.status = 500, .message = "a step failed"});
   take(decoder->finish());

@@ -22,6 +22,8 @@ constexpr std::size_t kMostValues = 4096;
 constexpr std::size_t kMostBytes = 256 << 10;
 /// What one value comes to.
 constexpr std::size_t kValueBytes = 64;
+/// What an event of a stream comes to, most often: the text grows once or not at all.
+constexpr std::size_t kEventBytes = 256;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -103,24 +105,25 @@ std::size_t GenerationReply::Event::num_values() const {
   return count;
 }
 
-bool GenerationReply::push(Event event) {
+bool GenerationReply::push(Event&& event) {
   const std::lock_guard lock(mutex_);
   if (abandoned_ || overflowed_) return false;
-  const bool is_end = event.end.has_value();
+  const bool is_end = event.end != nullptr;
+  ++num_pending_;
   pending_values_ += event.num_values();
   pending_ends_ += is_end;
   pending_.push_back(std::move(event));
   // A stream that waits too long has its reader looked at; until then nobody is blamed.
   const bool is_due = delivery_ == Delivery::streamed
-                          ? pending_.size() == 1 || pending_.size() % max_pending_ == 0
-                          : is_end || pending_.size() % kWholePortion == 0;
+                          ? num_pending_ == 1 || num_pending_ % max_pending_ == 0
+                          : is_end || num_pending_ % kWholePortion == 0;
   if (wake_ && is_due) wake_();
   return true;
 }
 
 void GenerationReply::reader_is_blocked() {
   const std::lock_guard lock(mutex_);
-  if (delivery_ == Delivery::streamed && pending_.size() >= max_pending_) overflowed_ = true;
+  if (delivery_ == Delivery::streamed && num_pending_ >= max_pending_) overflowed_ = true;
 }
 
 /// In portions: whoever writes them out serves others in between.
@@ -160,15 +163,16 @@ void GenerationReply::on_finish(int choice, const FinishEvent& event) {
   Delta rest = decoder.finish();
   push({.choice = choice,
         .delta = std::move(rest),
-        .end = event,
-        .finish_word = finish_word(event.reason, decoder.num_tool_calls()),
-        .reasoning_tokens = decoder.num_reasoning_tokens()});
+        .end = std::make_unique<const End>(
+            End{.event = event,
+                .finish_word = finish_word(event.reason, decoder.num_tool_calls()),
+                .reasoning_tokens = decoder.num_reasoning_tokens()})});
 }
 
 void GenerationReply::on_ready(std::function<void()> wake) {
   const std::lock_guard lock(mutex_);
   wake_ = std::move(wake);
-  if (!pending_.empty()) wake_();
+  if (num_pending_ > 0) wake_();
 }
 
 void GenerationReply::abandon() {
@@ -176,7 +180,8 @@ void GenerationReply::abandon() {
     const std::lock_guard lock(mutex_);
     wake_ = nullptr;
     if (std::exchange(abandoned_, true)) return;
-    pending_.clear();
+    std::vector<Event>().swap(pending_);
+    num_pending_ = 0;
     pending_values_ = 0;
     pending_ends_ = 0;
   }
@@ -188,18 +193,18 @@ void GenerationReply::cancel() {
 }
 
 void GenerationReply::write(const Event& event, std::string& out) {
-  out += writer_->delta(event.choice, event.delta);
-  if (event.end) out += writer_->finish(event.choice, event.finish_word);
+  writer_->delta(event.choice, event.delta, out);
+  if (event.end) out += writer_->finish(event.choice, event.end->finish_word);
 }
 
-void GenerationReply::count(const Event& event) {
-  if (event.end->choice == 0) {  // choices of one prompt share it
-    usage_.prompt_tokens += event.end->prompt_tokens;
-    usage_.cached_tokens += event.end->reused_tokens;
+void GenerationReply::count(const End& end) {
+  if (end.event.choice == 0) {  // choices of one prompt share it
+    usage_.prompt_tokens += end.event.prompt_tokens;
+    usage_.cached_tokens += end.event.reused_tokens;
   }
-  usage_.completion_tokens += event.end->output_tokens;
-  usage_.reasoning_tokens += event.reasoning_tokens;
-  const engine::SpeculationCounts& guessed = event.end->speculation;
+  usage_.completion_tokens += end.event.output_tokens;
+  usage_.reasoning_tokens += end.reasoning_tokens;
+  const engine::SpeculationCounts& guessed = end.event.speculation;
   usage_.accepted_guesses += guessed.accepted;
   usage_.rejected_guesses += guessed.drafted - guessed.accepted;
   ++num_ended_;
@@ -221,36 +226,47 @@ std::size_t GenerationReply::effort() const {
          (ends ? writer_->unwritten_bytes() : 0);
 }
 
-std::deque<GenerationReply::Event> GenerationReply::next_events() {
-  std::deque<Event> events;
-  std::size_t num_values = 0;
-  while (!pending_.empty() && events.size() < kMostEvents && num_values < kMostValues) {
-    num_values += pending_.front().num_values();
-    pending_ends_ -= pending_.front().end.has_value();
-    events.push_back(std::move(pending_.front()));
-    pending_.pop_front();
+std::span<GenerationReply::Event> GenerationReply::next_events() {
+  if (abandoned_) return {};
+  if (num_taken_ == taken_.size()) {
+    // A backlog that is over keeps no memory.
+    if (taken_.capacity() > kMostEvents) std::vector<Event>().swap(taken_);
+    taken_.clear();
+    num_taken_ = 0;
+    taken_.swap(pending_);
   }
-  pending_values_ = pending_.empty() ? 0 : pending_values_ - num_values;
-  return events;
+  const auto left = std::span(taken_).subspan(num_taken_);
+  std::size_t count = 0, num_values = 0;
+  while (count < left.size() && count < kMostEvents && num_values < kMostValues) {
+    num_values += left[count].num_values();
+    pending_ends_ -= left[count].end != nullptr;
+    ++count;
+  }
+  num_taken_ += count;
+  num_pending_ -= count;
+  pending_values_ -= num_values;
+  return left.first(count);
 }
 
 std::optional<Piece> GenerationReply::take() {
   if (!unsent_.empty()) return next_part();
-  std::deque<Event> events;
+  std::span<Event> events;
   bool overflowed = false;
   {
     const std::lock_guard lock(mutex_);
     events = next_events();
-    if (!pending_.empty() && wake_) wake_();
+    if (num_pending_ > 0 && wake_) wake_();
     overflowed = overflowed_;
     if (first_token_s_) summary_.first_token_ms = (*first_token_s_ - started_s_) * 1e3;
   }
   std::string out;
-  for (const Event& event : events) {
+  if (delivery_ == Delivery::streamed) out.reserve(events.size() * kEventBytes);
+  for (Event& next : events) {
+    const Event event = std::move(next);  // and gone once it is written
     if (event.end) {
-      count(event);
-      if (auto error = failure(*event.end)) return fail(std::move(*error), std::move(out));
-      summary_.finish = event.finish_word;
+      count(*event.end);
+      if (auto error = failure(event.end->event)) return fail(std::move(*error), std::move(out));
+      summary_.finish = event.end->finish_word;
     }
     write(event, out);
   }
@@ -258,7 +274,7 @@ std::optional<Piece> GenerationReply::take() {
     return fail({.status = 503, .message = "the reader was too slow for its stream"},
                 std::move(out));
   }
-  unsent_.append(out);
+  unsent_.append_block(std::move(out));
   if (num_ended_ == std::ssize(choices_)) unsent_.append(writer_->done_in_blocks(usage_));
   if (unsent_.empty()) return std::nullopt;
   return next_part();

@@ -2,10 +2,10 @@
 // whoever reads the reply writes them out. A reader whose socket is full while the queue grows
 // loses its request, and never holds up the engine.
 #pragma once
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/serving/service.h"
@@ -44,12 +44,16 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   std::optional<ReplySummary> summary() const override;
 
  private:
+  struct End {
+    engine::FinishEvent event;
+    std::string finish_word;
+    std::int64_t reasoning_tokens = 0;
+  };
+  /// One per token, so what only an end has is apart.
   struct Event {
     int choice = 0;
     Delta delta;
-    std::optional<engine::FinishEvent> end;
-    std::string finish_word;
-    std::int64_t reasoning_tokens = 0;  // with the end
+    std::unique_ptr<const End> end = nullptr;
 
     /// Tokens, and what is shown beside them.
     std::size_t num_values() const;
@@ -66,11 +70,11 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   engine::Verdict on_token(int choice, const engine::TokenEvent& event);
   void on_finish(int choice, const engine::FinishEvent& event);
   /// False when nobody can take it any more.
-  bool push(Event event);
+  bool push(Event&& event);
   void write(const Event& event, std::string& out);
-  void count(const Event& event);
-  /// Of what waits, as much as is written at a time.
-  std::deque<Event> next_events();
+  void count(const End& end);
+  /// Of what waits, as much as is written at a time: the next of `taken_`.
+  std::span<Event> next_events();
   /// The next part of what is to be sent.
   Piece next_part();
   Piece fail(const ApiError& error, const std::string& out);
@@ -95,11 +99,14 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   int num_ended_ = 0;
   bool head_sent_ = false;
   TextBlocks unsent_;
+  std::vector<Event> taken_;   // what was pending; swapped with that, so that neither is made anew
+  std::size_t num_taken_ = 0;  // of its events, written already
 
   mutable std::mutex mutex_;  // of all below
   std::function<void()> wake_;
-  std::deque<Event> pending_;
-  std::size_t pending_values_ = 0;  // of those
+  std::vector<Event> pending_;
+  std::size_t num_pending_ = 0;  // with what is left of taken_; the next two count that, too
+  std::size_t pending_values_ = 0;
   std::ptrdiff_t pending_ends_ = 0;
   std::optional<double> first_token_s_;
   bool overflowed_ = false;

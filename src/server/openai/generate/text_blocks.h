@@ -20,6 +20,12 @@ class TextBlocks {
       blocks_.back() += text;
     }
   }
+  /// The first is not copied either.
+  void append_block(std::string text) {
+    if (!blocks_.empty() || text.empty()) return append(text);
+    bytes_ += text.size();
+    blocks_.push_back(std::move(text));
+  }
   /// Moves it: nothing is copied.
   void append(TextBlocks other) {
     bytes_ += other.bytes_;
@@ -35,7 +41,9 @@ class TextBlocks {
     if (num_taken_ == 0 && !blocks_.empty() && blocks_.front().size() == bytes_ &&
         bytes_ <= most_bytes) {
       bytes_ = 0;
-      return std::exchange(blocks_, {}).front();
+      std::string all = std::move(blocks_.front());
+      blocks_.pop_front();
+      return all;
     }
     std::string text;
     text.reserve(std::min(most_bytes, bytes_));

@@ -15,7 +15,7 @@ TEST(TextBlocks, give_back_what_was_appended_in_any_portions) {
     for (int i = 0; i < 60; ++i) {
       const std::string text(random.next_below(i % 7 == 0 ? 200'000 : 300),
                              static_cast<char>('a' + i % 26));
-      switch (random.next_below(4)) {
+      switch (random.next_below(5)) {
         case 0: {
           TextBlocks other;
           other.append("begun " + text);
@@ -26,6 +26,10 @@ TEST(TextBlocks, give_back_what_was_appended_in_any_portions) {
         }
         case 1:
           taken += blocks.take(random.next_below(100'000));
+          break;
+        case 2:
+          blocks.append_block(text);
+          all += text;
           break;
         default:
           blocks.append(text);
