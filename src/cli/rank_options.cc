@@ -32,10 +32,16 @@ int number_in_environment(const char* variable, int otherwise) {
 
 Expected<Mesh> mesh_of(const EngineArguments& arguments) {
   const RankArguments& ranks = arguments.ranks;
-  if (ranks.mesh) return Mesh::parse(*ranks.mesh);
-  const auto model = open_model(arguments);
-  if (!model) return model.error();
-  return engine::mesh_for(model->weights.config, *ranks.local_ranks);
+  auto mesh = [&]() -> Expected<Mesh> {
+    if (ranks.mesh) return Mesh::parse(*ranks.mesh);
+    const auto model = open_model(arguments);
+    if (!model) return model.error();
+    return engine::mesh_for(model->weights.config, *ranks.local_ranks);
+  }();
+  if (mesh && arguments.backend == BackendChoice::cuda) {
+    if (const auto can = engine::check_gpu_ranks(*mesh, ranks.sums); !can) return can.error();
+  }
+  return mesh;
 }
 
 /// A server tells its clients within ten seconds. A stage of a pipeline waits for whole steps of

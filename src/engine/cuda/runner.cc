@@ -272,7 +272,7 @@ StepTraffic CudaRunner::last_traffic() const {
       const DeviceLayer& layer = model_.layers[l];
       traffic.dense_bytes +=
           layer.qkv.bytes() + layer.o.bytes() + 2 * config.num_experts * config.hidden;
-      for (std::int64_t e = 0; e < config.num_experts; ++e) {
+      for (std::int64_t e = model_.experts.begin; e < model_.experts.end; ++e) {
         const std::int64_t at = static_cast<std::int64_t>(l) * per_layer + e;
         if (first[at + 1] == first[at]) continue;
         traffic.expert_bytes += layer.gate_up.bytes() + layer.down.bytes();

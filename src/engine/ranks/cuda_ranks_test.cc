@@ -153,9 +153,13 @@ Expected<void> as_rank(ranks::Group& group, const model::ModelWeights& weights,
 /// Ranks as threads that share one context.
 Expected<void> on_threads(const model::ModelWeights& weights, const char* mesh,
                           const EngineOptions& options,
-                          const std::function<void(Executor&)>& body) {
-  const RankConfig config{
-      .mesh = *Mesh::parse(mesh), .cpu = {}, .cuda = gpu(options), .timeout_s = 20};
+                          const std::function<void(Executor&)>& body,
+                          RankMeeting meeting = RankMeeting::on_streams) {
+  const RankConfig config{.mesh = *Mesh::parse(mesh),
+                          .cpu = {},
+                          .cuda = gpu(options),
+                          .timeout_s = 20,
+                          .meeting = meeting};
   return ranks::run_threads(config.mesh.ranks(), [&](ranks::Group& group) {
     return as_rank(group, weights, config, body);
   });
@@ -174,7 +178,8 @@ class RankThreadsOnGpu : public testing::Test {
   void SetUp() override {
     if (const auto reason = no_cuda_executor_reason(); !reason.empty()) GTEST_SKIP() << reason;
   }
-  void expect_choices(const char* mesh, const EngineOptions& options = {}, int steps = 32) {
+  void expect_choices(const char* mesh, const EngineOptions& options = {}, int steps = 32,
+                      RankMeeting meeting = RankMeeting::on_streams) {
     const auto weights = tiny();
     Choices alone;
     {
@@ -183,9 +188,10 @@ class RankThreadsOnGpu : public testing::Test {
       alone = choices_of(**executor, kPrompts, steps);
     }
     Choices together;
-    const auto done = on_threads(tiny(), mesh, options, [&](Executor& executor) {
-      together = choices_of(executor, kPrompts, steps, &alone);
-    });
+    const auto done = on_threads(
+        tiny(), mesh, options,
+        [&](Executor& executor) { together = choices_of(executor, kPrompts, steps, &alone); },
+        meeting);
     ASSERT_TRUE(done) << done.error().message;
     EXPECT_GE(expect_same(alone, together, mesh).clear, 3);
   }
@@ -213,8 +219,10 @@ TEST_F(RankThreadsOnGpu, choose_it_with_rows_as_files_have_them) {
 
 /// Short: for a sanitizer.
 TEST_F(RankThreadsOnGpu, choose_it_in_a_few_steps) {
-  expect_choices("tp2", {}, 2);
-  expect_choices("ep2", {}, 2);
+  for (const char* mesh : {"tp2", "ep2"}) expect_choices(mesh, {}, 2);
+}
+TEST_F(RankThreadsOnGpu, choose_it_in_a_few_steps_where_hosts_meet) {
+  for (const char* mesh : {"tp2", "ep2"}) expect_choices(mesh, {}, 2, RankMeeting::on_hosts);
 }
 
 TEST_F(RankThreadsOnGpu, go_on_from_tokens_that_the_host_has_not_seen) {

@@ -8,7 +8,6 @@
 #include "core/check.h"
 #include "engine/cpu/kv_store.h"
 #include "engine/ranks/step_wire.h"
-#include "engine/steps/cuda_rank.h"
 #include "engine/steps/pooled_executor.h"
 
 namespace gauntlet::engine::inline on_ranks {
@@ -52,21 +51,13 @@ RankCounters counters_of(const ranks::Traffic& now, const ranks::Traffic& before
           .kv_bytes = rank.kv_bytes};
 }
 
-Expected<void> check_gpu_mesh(const RankConfig& config) {
-  const auto refuse = [](const char* sentence) { return Error{sentence, ErrorKind::wrong_use}; };
-  if (config.mesh.pp > 1) {
-    return refuse("stages (pp) run on CPUs: on GPUs a mesh has tp and ep");
-  }
-  if (config.sums == RankSums::ordered) {
-    return refuse("--rank-sums ordered is for ranks of CPUs: GPUs add up parts");
-  }
-  return {};
-}
-
 Expected<Rank> make_gpu_rank(ranks::Group& world, const model::ModelWeights& weights,
                              const RankConfig& config, Setup setup) {
-  CudaRankConfig cuda{
-      .executor = *config.cuda, .slices = {}, .attention = {}, .timeout_s = config.timeout_s};
+  CudaRankConfig cuda{.executor = *config.cuda,
+                      .slices = {},
+                      .attention = {},
+                      .timeout_s = config.timeout_s,
+                      .meeting = config.meeting};
   const MeshPlace own = place_of(config.mesh, world.rank());
   for (int rank = 0; rank < world.size(); ++rank) {
     cuda.slices.push_back(shard_of(weights.config, config.mesh, rank));
@@ -95,7 +86,7 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
   if (const auto fits = check_mesh(weights.config, config.mesh); !fits) return fits.error();
   KvPoolConfig pool;
   if (on_gpus) {
-    if (const auto can = check_gpu_mesh(config); !can) return can.error();
+    if (const auto can = check_gpu_ranks(config.mesh, config.sums); !can) return can.error();
   } else {
     const auto plan = resolve(config.cpu.options);
     if (!plan) return plan.error();
@@ -229,6 +220,15 @@ class LeadingRunner final : public Runner {
 };
 
 }  // namespace
+
+Expected<void> check_gpu_ranks(const Mesh& mesh, RankSums sums) {
+  const auto refuse = [](const char* sentence) { return Error{sentence, ErrorKind::wrong_use}; };
+  if (mesh.pp > 1) return refuse("stages (pp) run on CPUs: on GPUs a mesh has tp and ep");
+  if (sums == RankSums::ordered) {
+    return refuse("--rank-sums ordered is for ranks of CPUs: GPUs add up parts");
+  }
+  return {};
+}
 
 Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
                                                const model::ModelWeights& weights,

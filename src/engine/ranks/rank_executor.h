@@ -8,7 +8,7 @@
 #include "engine/ranks/mesh.h"
 #include "engine/ranks/rank_pulse.h"
 #include "engine/steps/cpu_executor.h"
-#include "engine/steps/cuda_executor.h"
+#include "engine/steps/cuda_rank.h"
 
 namespace gauntlet::engine::inline on_ranks {
 
@@ -20,9 +20,13 @@ struct RankConfig {
   std::optional<CudaExecutorConfig> cuda = {};
   /// How long a rank waits for another in one call, once all have packed their weights.
   double timeout_s = 30;
+  RankMeeting meeting = RankMeeting::on_streams;  // of GPUs
   /// Rank 0's: it asks the others between steps. Null: nobody is asked.
   std::shared_ptr<RankPulse> pulse = {};
 };
+
+/// Holds an error for what ranks of GPUs do not do.
+Expected<void> check_gpu_ranks(const Mesh& mesh, RankSums sums);
 
 /// Rank 0's. It ends the others when it is destroyed. A step that other ranks do not come to throws
 /// RankFailure. The group outlives it.

@@ -12,11 +12,17 @@
 
 namespace gauntlet::engine::inline steps {
 
+/// Where ranks that share a GPU meet for a sum: their streams wait for each other, or their hosts
+/// do, so that no stream ever waits. That is for tools that run one kernel at a time, and slow:
+/// nothing is captured.
+enum class RankMeeting { on_streams, on_hosts };
+
 struct CudaRankConfig {
   CudaExecutorConfig executor;       // rank 0's limits hold for all; the device is this rank's
   std::vector<model::Slice> slices;  // what each rank holds
   std::vector<int> attention;        // the ranks that divide attention with this one, and itself
   double timeout_s = 30;             // for a rank to come to a sum
+  RankMeeting meeting = RankMeeting::on_streams;
 };
 
 struct CudaRank {

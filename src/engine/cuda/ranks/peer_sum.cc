@@ -52,7 +52,7 @@ Expected<std::shared_ptr<PeerSum>> PeerSum::make(ranks::Group& group, RankGroups
                  ErrorKind::wrong_use};
   }
   const Layout layout = lay_out(groups);
-  auto window = PeerWindow::open(group, layout.bytes, kSlots);
+  auto window = PeerWindow::open(group, layout.bytes, kSlots, groups.meeting);
   if (!window) return window.error();
   auto processes = ranks::ProcessWatch::of(group);
   if (!processes) return processes.error();

@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "core/cuda/stream_flags.h"
 #include "core/os/files.h"
+#include "engine/steps/rank_sum.h"
 
 namespace gauntlet::engine::cuda::inline gpu_ranks {
 namespace {
@@ -80,7 +81,7 @@ PeerWindow::~PeerWindow() {
 }
 
 Expected<std::unique_ptr<PeerWindow>> PeerWindow::open(ranks::Group& group, std::int64_t bytes,
-                                                       int slots) {
+                                                       int slots, RankMeeting meeting) {
   if (const auto can = stream_flags_available(); !can) return can.error();
   const int rank = group.rank(), size = group.size();
   std::unique_ptr<PeerWindow> window(new PeerWindow(bytes, slots, rank, size));
@@ -108,6 +109,7 @@ Expected<std::unique_ptr<PeerWindow>> PeerWindow::open(ranks::Group& group, std:
     window->opened_.push_back(opened);
     base = static_cast<std::uint8_t*>(opened);
   }
+  if (meeting == RankMeeting::on_hosts) window->hosts_ = &group;
   // Nobody sets a flag in memory that its owner still clears.
   if (const auto all = group.barrier(); !all) return all.error();
   return window;
@@ -115,6 +117,11 @@ Expected<std::unique_ptr<PeerWindow>> PeerWindow::open(ranks::Group& group, std:
 
 void PeerWindow::meet(std::span<const int> ranks, int slot, cudaStream_t stream) const {
   check(slot >= 0 && slot < slots_, "a slot that was opened");
+  if (hosts_ != nullptr) {
+    cuda_check(cudaStreamSynchronize(stream));
+    if (const auto met = hosts_->barrier(); !met) throw RankFailure(met.error().message);
+    return;
+  }
   using What = StreamFlag::What;
   std::vector<StreamFlag> operations;
   for (const int r : ranks) {

@@ -12,6 +12,7 @@
 #include "core/cuda/memory.h"
 #include "core/expected.h"
 #include "core/ranks/group.h"
+#include "engine/steps/cuda_rank.h"
 
 namespace gauntlet::engine::cuda::inline gpu_ranks {
 
@@ -20,8 +21,9 @@ class PeerWindow {
   /// All ranks of the group call it, with as many bytes and slots, on the same GPU of one host;
   /// otherwise the error says which rank is elsewhere. All must have ended their steps before the
   /// first lets go of its window.
-  static Expected<std::unique_ptr<PeerWindow>> open(ranks::Group& group, std::int64_t bytes,
-                                                    int slots);
+  static Expected<std::unique_ptr<PeerWindow>> open(
+      ranks::Group& group, std::int64_t bytes, int slots,
+      RankMeeting meeting = RankMeeting::on_streams);
   ~PeerWindow();
   PeerWindow(const PeerWindow&) = delete;
   PeerWindow& operator=(const PeerWindow&) = delete;
@@ -34,6 +36,7 @@ class PeerWindow {
   /// On the stream: what follows sees what each of `ranks`, this one among them, had given its own
   /// stream before it met them there. They meet in as many slots as were opened, and in one slot
   /// again only after they met in another: so a graph can be replayed, whose flags are constants.
+  /// Where hosts meet, all ranks of the group do, and this waits for them.
   void meet(std::span<const int> ranks, int slot, cudaStream_t stream) const;
 
   /// Lets this rank's stream go on without the others until it is done, or not within so many
@@ -52,6 +55,7 @@ class PeerWindow {
 
   std::int64_t flags_at_ = 0;
   int slots_ = 0;
+  ranks::Group* hosts_ = nullptr;  // null: streams meet
   int rank_ = 0;
   DeviceMemory own_;
   std::vector<std::uint8_t*> bases_;

@@ -65,7 +65,8 @@ RankGroups groups_for(const ranks::Group& world, const model::ModelConfig& whole
                     .tokens = tokens,
                     .hidden = whole.hidden,
                     .logit_rows = std::min<std::int64_t>(tokens, kLogitRows),
-                    .timeout_s = config.timeout_s};
+                    .timeout_s = config.timeout_s,
+                    .meeting = config.meeting};
   for (int r = 0; r < world.size(); ++r) {
     groups.vocab.push_back(config.slices[static_cast<std::size_t>(r)].vocab);
     groups.experts.push_back(r);
@@ -115,6 +116,7 @@ Expected<CudaRank> make_rank(ranks::Group& world, const model::ModelWeights& who
   own.max_tokens = limits->max_tokens;
   own.max_sequence_tokens = limits->max_sequence_tokens;
   own.max_batch_tokens = limits->max_batch_tokens;
+  if (config.meeting == RankMeeting::on_hosts) own.options.cuda.graphs = Graphs::off;
   if (const auto all = all_have(world, usable(own.device)); !all) return all.error();
 
   const auto sharing = ranks_on_this_gpu(world, own.device);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/steps/cuda_rank.h"
 #include "engine/steps/rank_sum.h"
 #include "model/slice.h"
 
@@ -18,6 +19,7 @@ struct RankGroups {
   std::int64_t hidden = 0;
   std::int64_t logit_rows = 0;  // that are gathered at once, at most
   double timeout_s = 30;
+  RankMeeting meeting = RankMeeting::on_streams;
 
   int size() const { return static_cast<int>(vocab.size()); }
   const std::vector<int>& of(SumOf sum) const {
