@@ -19,8 +19,8 @@
 namespace gauntlet {
 namespace {
 
-/// Functions as the header declares them, found in the library at run time.
-struct Functions {
+/// NcclFunctions as the header declares them, found in the library at run time.
+struct NcclFunctions {
   decltype(&ncclGetVersion) get_version = nullptr;
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
   decltype(&ncclCommInitRank) init_rank = nullptr;
@@ -44,8 +44,8 @@ bool find_function(const DynamicLibrary& library, const char* name, F*& function
   return static_cast<bool>(found);
 }
 
-Expected<Functions> nccl_functions(const DynamicLibrary& library) {
-  Functions f;
+Expected<NcclFunctions> nccl_functions(const DynamicLibrary& library) {
+  NcclFunctions f;
   Error missing;
   const bool complete = find_function(library, "ncclGetVersion", f.get_version, missing) &&
                         find_function(library, "ncclGetUniqueId", f.get_unique_id, missing) &&
@@ -97,7 +97,7 @@ Expected<void> check_places(ranks::Group& group) {
 }  // namespace
 
 struct NcclRanks::State {
-  Functions call;
+  NcclFunctions call;
   ncclComm_t comm = nullptr;
   int rank = 0;
   int size = 1;
