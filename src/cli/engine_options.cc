@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kDefaultModel = "gauntlet-tiny";
 constexpr std::uint64_t kWeightSeed = 1;
-constexpr std::int64_t kGpuChunk = 8192;
 
 Expected<OpenModel> open_random(const EngineArguments& arguments) {
   if (arguments.model) {
@@ -164,12 +163,14 @@ Expected<OpenModel> open_model(const EngineArguments& arguments) {
 }
 
 Expected<engine::Backend> choose_backend(const EngineArguments& arguments) {
-  if (arguments.backend == BackendChoice::cpu || arguments.ranks.given()) {
+  // Ranks of GPUs have to be asked for: those that share one are slower than one alone.
+  const bool automatic = arguments.backend == BackendChoice::automatic;
+  if (arguments.backend == BackendChoice::cpu || (arguments.ranks.given() && automatic)) {
     return engine::Backend::cpu;
   }
   const std::string reason = engine::no_cuda_executor_reason();
   if (reason.empty()) return engine::Backend::cuda;
-  if (arguments.backend == BackendChoice::automatic) return engine::Backend::cpu;
+  if (automatic) return engine::Backend::cpu;
   return Error{"--backend cuda: " + reason};
 }
 
@@ -184,6 +185,27 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
   };
   const std::int64_t positions =
       std::min(capacity.positions, model.weights.config.max_positions * capacity.sequences);
+  if (arguments.job != nullptr) {
+    if (!capacity.export_layers.empty()) {
+      return Error{
+          "--speculate eagle3 reads residuals, which ranks do not export: leave out --mesh",
+          ErrorKind::wrong_use};
+    }
+    engine::RankConfig config = rank_config(arguments, *arguments.job);
+    config.cpu.max_sequences = capacity.sequences;
+    config.cpu.max_tokens = positions;
+    config.cpu.progress = progress;
+    if (config.cuda) {
+      config.cuda->max_sequences = capacity.sequences;
+      config.cuda->max_tokens = positions;
+      config.cuda->max_sequence_tokens = capacity.sequence_positions;
+      config.cuda->progress = progress;
+    }
+    if (const auto called = call_followers(arguments, *arguments.job); !called) {
+      return called.error();
+    }
+    return engine::lead_ranks(arguments.job->group, model.weights, config);
+  }
   if (*backend == engine::Backend::cuda) {
     auto made = engine::make_cuda_executor(model.weights,
                                            {.options = arguments.options,
@@ -201,21 +223,6 @@ Expected<std::unique_ptr<engine::Executor>> make_executor(const OpenModel& model
       for (const std::string& why : plan.companions) fmt::print(stderr, "forced: {}\n", why);
     }
     return made;
-  }
-  if (arguments.job != nullptr) {
-    if (!capacity.export_layers.empty()) {
-      return Error{
-          "--speculate eagle3 reads residuals, which ranks do not export: leave out --mesh",
-          ErrorKind::wrong_use};
-    }
-    engine::RankConfig config = rank_config(arguments, *arguments.job);
-    config.cpu.max_sequences = capacity.sequences;
-    config.cpu.max_tokens = positions;
-    config.cpu.progress = progress;
-    if (const auto called = call_followers(arguments, *arguments.job); !called) {
-      return called.error();
-    }
-    return engine::lead_ranks(arguments.job->group, model.weights, config);
   }
   return engine::make_cpu_executor(model.weights,
                                    {.options = arguments.options,

@@ -18,6 +18,8 @@ namespace gauntlet::cli {
 
 /// Tokens of one step on CPUs.
 inline constexpr std::int64_t kCpuChunk = 512;
+/// And on GPUs.
+inline constexpr std::int64_t kGpuChunk = 8192;
 /// Of random weights where none is named.
 inline constexpr const char* kDefaultShape = "gpt-oss-20b";
 

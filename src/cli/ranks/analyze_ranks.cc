@@ -34,7 +34,7 @@ int analyze_ranks(const EngineArguments& arguments, const ScaleArguments& scale,
     return report_error(wrong_use("--ranks takes each number once, as in 1,2,4"));
   }
   if (arguments.backend == BackendChoice::cuda) {
-    return report_error(wrong_use("--ranks runs on CPUs: ranks of GPUs are not there yet"));
+    return report_error(wrong_use("--ranks measures ranks of CPUs: leave out --backend cuda"));
   }
   const auto model = open_model(arguments);
   if (!model) return report_error(model.error());

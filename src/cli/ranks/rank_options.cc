@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cli/engine_options.h"
+#include "core/cuda/device.h"
 #include "core/os/system_files.h"
 #include "core/os/threads.h"
 #include "core/ranks/process_watch.h"
@@ -31,13 +32,16 @@ int number_in_environment(const char* variable, int otherwise) {
 
 Expected<Mesh> mesh_of(const EngineArguments& arguments) {
   const RankArguments& ranks = arguments.ranks;
-  if (arguments.backend == BackendChoice::cuda) {
-    return wrong_use("--mesh runs on CPUs: ranks of GPUs are not there yet");
+  auto mesh = [&]() -> Expected<Mesh> {
+    if (ranks.mesh) return Mesh::parse(*ranks.mesh);
+    const auto model = open_model(arguments);
+    if (!model) return model.error();
+    return engine::mesh_for(model->weights.config, *ranks.local_ranks);
+  }();
+  if (mesh && arguments.backend == BackendChoice::cuda) {
+    if (const auto can = engine::check_gpu_ranks(*mesh, ranks.sums); !can) return can.error();
   }
-  if (ranks.mesh) return Mesh::parse(*ranks.mesh);
-  const auto model = open_model(arguments);
-  if (!model) return model.error();
-  return engine::mesh_for(model->weights.config, *ranks.local_ranks);
+  return mesh;
 }
 
 /// A server tells its clients within ten seconds. A stage of a pipeline waits for whole steps of
@@ -55,12 +59,17 @@ RankJob job_of(ranks::Group& group, const Mesh& mesh, const EngineArguments& arg
   const bool is_bound = cpus < static_cast<int>(std::thread::hardware_concurrency()) &&
                         ranks::started_as().by != ranks::Start::By::none;
   const int threads = is_bound ? cpus : std::max(1, cpus / local_ranks);
+  const bool on_gpus = arguments.backend == BackendChoice::cuda;
+  const std::size_t gpus = on_gpus ? query_gpus().gpus.size() : 0;
+  // Threads of one process stay on one GPU: between several, processes add up by NCCL.
+  const bool is_process = ranks::started_as().by != ranks::Start::By::none;
   return {
       .group = group,
       .mesh = mesh,
       .sums = arguments.ranks.sums,
       .threads = threads,
       .first_cpu = is_bound ? 0 : local_rank * threads % cpus,
+      .device = is_process && gpus > 0 ? local_rank % static_cast<int>(gpus) : 0,
       .timeout_s = timeout_of(arguments.ranks, mesh, use),
       .pulse = use.what == RankUse::For::serving ? std::make_shared<engine::RankPulse>() : nullptr};
 }
@@ -119,6 +128,9 @@ Expected<int> take_part(const EngineArguments& arguments, const RankJob& job,
 
 int run_threads_of(const EngineArguments& arguments, const Mesh& mesh, RankUse use,
                    const std::function<int(const EngineArguments&)>& lead) {
+  // Before CUDA starts: a kernel that is loaded when it is first launched waits for the streams of
+  // other ranks in this process, which wait for this one.
+  if (arguments.backend == BackendChoice::cuda) ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   int code = -1;  // of rank 0, once it has ended and said why
   const auto done = ranks::run_threads(mesh.ranks(), [&](ranks::Group& group) -> Expected<void> {
     const RankJob job = job_of(group, mesh, arguments, use, group.rank(), group.size());
@@ -184,7 +196,8 @@ void add_rank_options(CLI::App& command, RankArguments& arguments) {
   command
       .add_option(
           "--mesh", arguments.mesh,
-          "on CPUs: the model on several ranks, by heads (tp), experts (ep) and layers (pp)")
+          "the model on several ranks, by heads (tp), experts (ep) and layers (pp); of CPUs, but "
+          "for --backend cuda")
       ->option_text("tp2,ep4,pp2");
   command
       .add_option("--local-ranks", arguments.local_ranks,
@@ -206,6 +219,13 @@ engine::RankConfig rank_config(const EngineArguments& arguments, const RankJob& 
   if (!config.cpu.options.threads) config.cpu.options.threads = job.threads;
   config.cpu.first_cpu = job.first_cpu;
   config.cpu.max_batch_tokens = arguments.chunk.value_or(kCpuChunk);
+  if (arguments.backend == BackendChoice::cuda) {
+    config.cuda =
+        engine::CudaExecutorConfig{.options = arguments.options,
+                                   .device = job.device,
+                                   .max_batch_tokens = arguments.chunk.value_or(kGpuChunk),
+                                   .gpu_memory = arguments.gpu_memory};
+  }
   return config;
 }
 

@@ -35,6 +35,7 @@ struct RankJob {
   engine::RankSums sums = engine::RankSums::reduced;
   int threads = 1;    // of each rank, where none were asked for
   int first_cpu = 0;  // of those that ranks share
+  int device = 0;     // the rank's GPU, where ranks have some
   double timeout_s = 30;
   std::shared_ptr<engine::RankPulse> pulse = {};
 };

@@ -46,6 +46,14 @@ std::vector<float> paired(const model::Vector& gate, const model::Vector& up) {
   return all;
 }
 
+/// The others have matrices of no rows.
+model::Range held_experts(const std::vector<model::ExpertWeights>& experts) {
+  const auto is_held = [](const model::ExpertWeights& expert) { return expert.gate.rows > 0; };
+  const auto begin = std::ranges::find_if(experts, is_held);
+  const auto end = std::find_if_not(begin, experts.end(), is_held);
+  return {begin - experts.begin(), end - experts.begin()};
+}
+
 /// Lays the model out in one stretch of memory: run once to measure, once more to fill.
 class Builder {
  public:
@@ -57,6 +65,7 @@ class Builder {
 
   void build(DeviceModel& into) {
     into.config = weights_.config;
+    into.experts = held_experts(weights_.layers.front().experts);
     into.embedding = rows(weights_.embedding);
     into.layers.resize(weights_.layers.size());
     for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
@@ -157,7 +166,9 @@ class Builder {
       pad(own);
       all.insert(all.end(), own.begin(), own.end());
     };
-    for (const model::ExpertWeights& expert : from) {
+    const model::Range held = held_experts(from);
+    for (std::int64_t e = held.begin; e < held.end; ++e) {
+      const model::ExpertWeights& expert = from[static_cast<std::size_t>(e)];
       gate_up.push_back({&expert.gate, &expert.up});
       append(gate_up_bias, order == RowOrder::paired
                                ? paired(expert.gate_bias, expert.up_bias)

@@ -11,7 +11,7 @@
 #include "engine/options.h"
 #include "kernels/cuda/product/fragments.h"
 #include "kernels/cuda/product/plain_matrix.h"
-#include "model/weights.h"
+#include "model/slice.h"
 
 struct __nv_bfloat16;
 
@@ -45,6 +45,7 @@ struct DeviceLayer {
 
 struct DeviceModel {
   model::ModelConfig config;
+  model::Range experts;  // those of a layer that it holds
   DeviceMemory memory;
   const __nv_bfloat16* embedding = nullptr;  // [vocab, hidden]
   std::vector<DeviceLayer> layers;

@@ -271,8 +271,13 @@ void Forward::logits(const Step& step) {
     products_.run(step, {.weights = model_.lm_head,
                          .input = ProductInput::final_rows,
                          .num_columns = rows,
-                         .out = buffers_.logits,
+                         .out = buffers_.logits + extras_.first_logit,
                          .out_stride = config.vocab});
+    if (divides_vocabulary()) {
+      extras_.rank_sum->gather({.values = buffers_.logits, .rows = rows, .stride = config.vocab},
+                               step.how.stream);
+    }
+    const Launch behind = divides_vocabulary() ? Launch{.stream = step.how.stream} : step.how;
     const Sample work{
         .logits = buffers_.logits,
         .stride = config.vocab,
@@ -286,9 +291,9 @@ void Forward::logits(const Step& step) {
         .allowed_words = step.shape.mask_words,
         .out = step.choices + first};
     if (step.shape.greedy) {
-      sample_greedy(work, step.how);
+      sample_greedy(work, behind);
     } else {
-      sample(work, step.how);
+      sample(work, behind);
     }
   }
 }

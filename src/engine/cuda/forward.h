@@ -24,6 +24,7 @@ class Forward {
   struct Extras {
     RankSum* rank_sum = nullptr;     // null: the model is whole
     std::vector<int> export_layers;  // whose residuals go to a buffer
+    std::int64_t first_logit = 0;    // where the vocabulary is divided: of this rank's part
   };
   Forward(const DeviceModel& model, const CudaPlan& plan, const Buffers& buffers,
           const BufferSizes& sizes, const KvMemory& kv, Extras extras);
@@ -62,6 +63,7 @@ class Forward {
   void route(const Step& step, std::size_t index);
   void route_op_by_op(const Step& step, const kernels::cuda::Router& router);
   void logits(const Step& step);
+  bool divides_vocabulary() const { return model_.lm_head.rows() < model_.config.vocab; }
   void show_routing(const Step& step, std::size_t index) const;
   void show_layer(const Step& step, std::size_t index) const;
   std::int32_t* first_slot(std::size_t index) const {

@@ -86,8 +86,9 @@ void Forward::experts(const Step& step, std::size_t index) {
   const std::int64_t slots = std::int64_t{step.shape.tokens} * per_token;
   route(step, index);
   const std::int32_t* num_slots = first_slot(index) + config.num_experts;
-  Groups groups{.num_experts = static_cast<int>(config.num_experts),
-                .first_slot = first_slot(index),
+  const model::Range& held = model_.experts;
+  Groups groups{.num_experts = static_cast<int>(held.size()),
+                .first_slot = first_slot(index) + held.begin,
                 .slot_token = buffers_.slot_token,
                 .slot_row = buffers_.slot_row,
                 .slot_weight = buffers_.slot_weight};
@@ -146,8 +147,10 @@ void Forward::experts(const Step& step, std::size_t index) {
                                 .experts_per_token = per_token,
                                 .chosen = buffers_.chosen,
                                 .weights = buffers_.chosen_weights,
-                                .first_slot = groups.first_slot,
-                                .slot_token = buffers_.slot_token};
+                                .first_slot = first_slot(index),
+                                .slot_token = buffers_.slot_token,
+                                .first_expert = static_cast<int>(held.begin),
+                                .end_expert = static_cast<int>(held.end)};
   if (is_whole()) return weighted_combine(combine, step.how);
   const auto bytes = static_cast<std::size_t>(combine.num_tokens * combine.hidden) * sizeof(float);
   cuda_check(cudaMemsetAsync(buffers_.projected, 0, bytes, step.how.stream));

@@ -71,14 +71,24 @@ class CudaRunner final : public Runner {
             static_cast<std::size_t>(model_.config.num_layers * model_.config.num_experts)),
         rank_sum_(std::move(parts.rank_sum)),
         forward_(model_, *plan_.cuda, buffers_, sizes_, kv_,
-                 {.rank_sum = rank_sum_.get(), .export_layers = std::move(parts.export_layers)}) {
+                 {.rank_sum = rank_sum_.get(),
+                  .export_layers = std::move(parts.export_layers),
+                  .first_logit = parts.first_logit}) {
     for (int i = 0; i < kInFlight; ++i) {
       flights_.emplace_back(model_.config, sizes_, most_parts(), variants().host_memory);
     }
     cuda_check(cudaDeviceSynchronize());
     if (variants().graphs == Graphs::on) capture_ahead();
   }
-  ~CudaRunner() override { cudaStreamSynchronize(stream_); }
+  ~CudaRunner() override {
+    try {
+      // What was left in flight may wait for ranks that are lost.
+      if (rank_sum_) rank_sum_->wait([this] { return stream_.is_idle(); });
+    } catch (const std::exception&) {
+      // The stream goes on without them, or an error of the device stays where it is.
+    }
+    cudaStreamSynchronize(stream_);
+  }
 
   const model::ModelConfig& config() const override { return model_.config; }
   const Plan& plan() const override { return plan_; }
@@ -228,7 +238,11 @@ std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   Flight& flight = flight_of(ticket);
   finished_ = ticket;
   device_.use();
-  flight.done.wait();
+  if (rank_sum_) {
+    rank_sum_->wait([&] { return flight.done.happened(); });
+  } else {
+    flight.done.wait();
+  }
   if (gaps_us_) add_gap(ticket);
   count_experts(flight);
   return flight.results();
@@ -258,7 +272,7 @@ StepTraffic CudaRunner::last_traffic() const {
       const DeviceLayer& layer = model_.layers[l];
       traffic.dense_bytes +=
           layer.qkv.bytes() + layer.o.bytes() + 2 * config.num_experts * config.hidden;
-      for (std::int64_t e = 0; e < config.num_experts; ++e) {
+      for (std::int64_t e = model_.experts.begin; e < model_.experts.end; ++e) {
         const std::int64_t at = static_cast<std::int64_t>(l) * per_layer + e;
         if (first[at + 1] == first[at]) continue;
         traffic.expert_bytes += layer.gate_up.bytes() + layer.down.bytes();

@@ -19,6 +19,7 @@ struct RunnerParts {
   BufferSizes sizes;
   std::shared_ptr<RankSum> rank_sum;  // null: the model is whole
   std::vector<int> export_layers;     // after which residuals can be asked for
+  std::int64_t first_logit = 0;       // of a rank's part of the vocabulary
 };
 std::unique_ptr<Runner> make_runner(RunnerParts parts);
 

@@ -28,6 +28,11 @@ std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+/// Of the random matrix that this one may be a view of.
+std::int64_t whole_cols(const Matrix& matrix) {
+  return matrix.random_cols > 0 ? matrix.random_cols : matrix.cols;
+}
+
 /// Bytes of a row as it is staged.
 std::int64_t staged_row_bytes(const Matrix& matrix) {
   return matrix.type == WeightType::mxfp4 ? matrix.cols / 2 + matrix.cols / 32 : matrix.cols * 2;
@@ -70,7 +75,9 @@ RowSource Uploader::stage(const Matrix& from, std::int64_t first, std::int64_t c
   RowSource source{.rows = count};
   if (from.is_random()) {
     source.random_key = from.random_key;
-    source.first_random_row = first;
+    source.first_random_row = from.random_first_row + first;
+    source.first_random_col = from.random_first_col;
+    source.random_cols = whole_cols(from);
     return source;
   }
   source.data = slot.device.data() + offset;
@@ -122,11 +129,11 @@ void Uploader::numbers(const std::vector<float>& values, float* to) {
 
 void Uploader::in_pieces(const Sources& sources, const Put& put) {
   const Matrix& like = *sources[0];
-  const auto scales = model::random_mxfp4_scales(like.cols);
+  const auto scales = model::random_mxfp4_scales(whole_cols(like));
   kernels::cuda::Pack work{
       .source_format = like.type == WeightType::mxfp4 ? WeightFormat::mxfp4 : WeightFormat::bf16,
       .cols = like.cols,
-      .random_step = model::random_bf16_step(like.cols),
+      .random_step = model::random_bf16_step(whole_cols(like)),
       .random_scales = {.lower = scales.lower, .upper_of_256 = scales.upper_of_256}};
   std::int64_t rows = 0;
   for (const Matrix* source : sources) rows += source->rows;

@@ -1,7 +1,6 @@
 // Sums and parts of a rank, over the groups of a mesh.
 #pragma once
 #include <memory>
-#include <stdexcept>
 #include <vector>
 
 #include "core/ranks/group.h"
@@ -15,12 +14,6 @@ namespace gauntlet::engine::inline on_ranks {
 /// every sum, which are added over ranks, in another order than one rank's. `ordered`: inputs are
 /// gathered, and no sum is divided: one rank's bits, for more traffic.
 enum class RankSums { reduced, ordered };
-
-/// A call that other ranks did not come to; the sentence names them.
-class RankFailure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 class GroupParts final : public RankParts, public RankSum {
  public:

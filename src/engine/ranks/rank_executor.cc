@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "core/check.h"
 #include "engine/cpu/kv_store.h"
@@ -14,7 +15,8 @@ namespace {
 
 /// What all ranks must have alike, and rank 0's pool.
 struct Setup {
-  KvPoolConfig pool;
+  KvPoolConfig pool;  // of CPUs
+  bool on_gpus = false;
   std::int64_t max_batch_tokens = 0;
   std::int64_t model_bytes = 0;
   std::int64_t num_layers = 0;
@@ -23,7 +25,7 @@ struct Setup {
 };
 
 struct Rank {
-  std::shared_ptr<GroupParts> parts;
+  std::shared_ptr<GroupParts> parts;  // null on GPUs
   std::unique_ptr<Runner> runner;
   Setup setup;
   std::int64_t kv_bytes = 0;
@@ -49,6 +51,27 @@ RankCounters counters_of(const ranks::Traffic& now, const ranks::Traffic& before
           .kv_bytes = rank.kv_bytes};
 }
 
+Expected<Rank> make_gpu_rank(ranks::Group& world, const model::ModelWeights& weights,
+                             const RankConfig& config, Setup setup) {
+  CudaRankConfig cuda{.executor = *config.cuda,
+                      .slices = {},
+                      .attention = {},
+                      .timeout_s = config.timeout_s,
+                      .meeting = config.meeting};
+  const MeshPlace own = place_of(config.mesh, world.rank());
+  for (int rank = 0; rank < world.size(); ++rank) {
+    cuda.slices.push_back(shard_of(weights.config, config.mesh, rank));
+    if (place_of(config.mesh, rank).replica == own.replica) cuda.attention.push_back(rank);
+  }
+  auto made = make_cuda_rank(world, weights, cuda);
+  if (!made) return made.error();
+  setup.pool = made->pool;
+  return Rank{.parts = nullptr,
+              .runner = std::move(made->runner),
+              .setup = setup,
+              .kv_bytes = made->kv_bytes};
+}
+
 /// All ranks call it.
 Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights,
                          const RankConfig& config) {
@@ -57,20 +80,31 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
                              config.mesh.ranks(), world.size()),
                  ErrorKind::wrong_use};
   }
-  check(config.cpu.export_layers.empty(), "ranks export no residuals");
+  const bool on_gpus = config.cuda.has_value();
+  check(config.cpu.export_layers.empty() && !(on_gpus && !config.cuda->export_layers.empty()),
+        "ranks export no residuals");
   if (const auto fits = check_mesh(weights.config, config.mesh); !fits) return fits.error();
-  const auto plan = resolve(config.cpu.options);
-  if (!plan) return plan.error();
-  const Setup own{.pool = cpu_pool(weights.config, plan->kv, config.cpu),
-                  .max_batch_tokens = config.cpu.max_batch_tokens,
-                  .model_bytes = weights.file_bytes,
-                  .num_layers = weights.config.num_layers,
-                  .mesh = config.mesh,
-                  .sums = config.sums};
+  KvPoolConfig pool;
+  if (on_gpus) {
+    if (const auto can = check_gpu_ranks(config.mesh, config.sums); !can) return can.error();
+  } else {
+    const auto plan = resolve(config.cpu.options);
+    if (!plan) return plan.error();
+    pool = cpu_pool(weights.config, plan->kv, config.cpu);
+  }
+  const Setup own{
+      .pool = pool,
+      .on_gpus = on_gpus,
+      .max_batch_tokens = on_gpus ? config.cuda->max_batch_tokens : config.cpu.max_batch_tokens,
+      .model_bytes = weights.file_bytes,
+      .num_layers = weights.config.num_layers,
+      .mesh = config.mesh,
+      .sums = config.sums};
   const auto setup = ranks::agree(world, own);
   if (!setup) return setup.error();
   const bool same = setup->model_bytes == own.model_bytes && setup->num_layers == own.num_layers &&
                     setup->mesh == own.mesh && setup->sums == own.sums &&
+                    setup->on_gpus == own.on_gpus &&
                     setup->max_batch_tokens == own.max_batch_tokens;
   const auto all_same = ranks::all_true(world, same);
   if (!all_same) return all_same.error();
@@ -80,6 +114,7 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
                                     "rank 0",
                                     world.rank())};
   }
+  if (on_gpus) return make_gpu_rank(world, weights, config, *setup);
   auto parts = GroupParts::make(world, config.mesh, weights.config, config.sums);
   if (!parts) return parts.error();
   CpuExecutorConfig cpu = config.cpu;
@@ -95,6 +130,11 @@ Expected<Rank> make_rank(ranks::Group& world, const model::ModelWeights& weights
               .runner = std::move(*runner),
               .setup = *setup,
               .kv_bytes = kv_bytes};
+}
+
+/// A GPU has the next step queued behind the one that it computes.
+int steps_in_flight(const Rank& rank) {
+  return rank.setup.on_gpus ? rank.runner->most_in_flight() : 1;
 }
 
 /// Rank 0's: a step goes to all ranks, and its results come from the last stage.
@@ -123,7 +163,7 @@ class LeadingRunner final : public Runner {
   const model::ModelConfig& config() const override { return whole_; }
   const Plan& plan() const override { return rank_.runner->plan(); }
   StepLimits limits() const override { return rank_.runner->limits(); }
-  int most_in_flight() const override { return 1; }
+  int most_in_flight() const override { return steps_in_flight(rank_); }
 
   Ticket start(StepData step) override {
     if (pulse_) pulse_->beat_if_due();
@@ -146,6 +186,7 @@ class LeadingRunner final : public Runner {
   }
 
   void watch(LayerProbe* probe) override { rank_.runner->watch(probe); }
+  void time_gaps(std::vector<double>* us) override { rank_.runner->time_gaps(us); }
   StepTraffic last_traffic() const override { return rank_.runner->last_traffic(); }
   std::span<const std::int64_t> expert_tokens() const override {
     return rank_.runner->expert_tokens();
@@ -180,6 +221,15 @@ class LeadingRunner final : public Runner {
 
 }  // namespace
 
+Expected<void> check_gpu_ranks(const Mesh& mesh, RankSums sums) {
+  const auto refuse = [](const char* sentence) { return Error{sentence, ErrorKind::wrong_use}; };
+  if (mesh.pp > 1) return refuse("stages (pp) run on CPUs: on GPUs a mesh has tp and ep");
+  if (sums == RankSums::ordered) {
+    return refuse("--rank-sums ordered is for ranks of CPUs: GPUs add up parts");
+  }
+  return {};
+}
+
 Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
                                                const model::ModelWeights& weights,
                                                const RankConfig& config) {
@@ -207,12 +257,13 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
   const bool reports = mesh.pp > 1 && world.rank() == mesh.ranks() - mesh.stage_ranks();
   const ranks::Traffic before = world.traffic();
   double silence_s = ranks::kForever, idle_s = 0;
+  std::deque<Ticket> in_flight;
   for (std::int64_t steps = 0;;) {
     const double waited_s = world.traffic().waited_s;
     const auto bytes = world.receive_any(0, silence_s);
     idle_s += world.traffic().waited_s - waited_s;
     if (!bytes) return bytes.error();
-    if (bytes->empty()) return {};
+    if (bytes->empty()) return {};  // what is in flight, nobody asks for any more
     if (is_beat(*bytes)) {
       silence_s = std::max(kSilence_s, config.timeout_s);
       const RankCounters own = counters_of(world.traffic(), before, *rank, steps, idle_s);
@@ -225,7 +276,10 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
     if (!step) return step.error();
     try {
       check_step(*step, rank->runner->limits());
-      const auto results = rank->runner->finish(rank->runner->start(std::move(*step)));
+      in_flight.push_back(rank->runner->start(std::move(*step)));
+      if (std::ssize(in_flight) < steps_in_flight(*rank)) continue;
+      const auto results = rank->runner->finish(in_flight.front());
+      in_flight.pop_front();
       if (!reports) continue;
       if (const auto sent = world.send(0, to_bytes(results)); !sent) return sent.error();
     } catch (const RankFailure& failure) {

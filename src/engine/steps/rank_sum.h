@@ -2,6 +2,11 @@
 // part of what attention and experts add to the residual, and every rank needs all of it.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+
+#include "core/check.h"
 
 namespace gauntlet::engine::inline steps {
 
@@ -18,6 +23,20 @@ struct PartialRows {
   std::int64_t count() const { return rows * width; }
 };
 
+/// A call that other ranks did not come to; the sentence names them.
+class RankFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Rows of logits, of which a rank has computed some columns: which, is known to whoever divided
+/// the vocabulary.
+struct PartialColumns {
+  float* values = nullptr;  // [rows, stride], in a GPU's memory
+  std::int64_t rows = 0;
+  std::int64_t stride = 0;
+};
+
 /// Called in every layer of every step, twice, in the same order on all ranks.
 class RankSum {
  public:
@@ -31,6 +50,18 @@ class RankSum {
   /// On a GPU it is enqueued on `stream`, a cudaStream_t. Steps that decode are captured into
   /// graphs and replayed: there it is called once for each graph, and must be capturable.
   virtual void add_up(const PartialRows& part, void* stream) = 0;
+
+  /// Brings the columns of the others to this rank's, on a GPU whose vocabulary is divided: after
+  /// the last layer, enqueued and captured as sums are.
+  virtual void gather(const PartialColumns& /*part*/, void* /*stream*/) {
+    fail("this sum over ranks gathers no columns");
+  }
+
+  /// Waits for what was enqueued on a GPU, as long as the other ranks take part: throws RankFailure
+  /// where they do not.
+  virtual void wait(const std::function<bool()>& is_done) {
+    while (!is_done()) std::this_thread::yield();
+  }
 };
 
 }  // namespace gauntlet::engine::inline steps

@@ -36,6 +36,8 @@ __device__ Origin origin_of(const Pack& work, std::int64_t row) {
 /// As model/random_rows makes them: whole chunks of 32 to a row, four numbers to a word.
 __device__ std::uint16_t random_bf16(const RowSource& source, std::int64_t row, std::int64_t col,
                                      std::int64_t cols, float step) {
+  if (source.random_cols > 0) cols = source.random_cols;
+  col += source.first_random_col;
   const std::int64_t words = (cols + kBlock - 1) / kBlock * (kBlock / 4);
   const std::uint64_t index =
       static_cast<std::uint64_t>((source.first_random_row + row) * words + col / 4);
@@ -50,6 +52,8 @@ struct RandomBlock {
 };
 __device__ RandomBlock random_block(const RowSource& source, std::int64_t row, std::int64_t block,
                                     std::int64_t cols) {
+  if (source.random_cols > 0) cols = source.random_cols;
+  block += source.first_random_col / kBlock;
   const std::int64_t per_row = (cols + kBlock - 1) / kBlock * 2;
   const std::uint64_t first =
       static_cast<std::uint64_t>((source.first_random_row + row) * per_row + 2 * block);

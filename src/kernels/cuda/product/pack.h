@@ -15,6 +15,8 @@ struct RowSource {
   const std::uint8_t* scales = nullptr;  // of MXFP4: one per 32 elements
   std::uint64_t random_key = 0;
   std::int64_t first_random_row = 0;  // of this piece of the matrix
+  std::int64_t first_random_col = 0;  // of a view, a multiple of 32
+  std::int64_t random_cols = 0;       // of the whole that it is a view of; 0: as many as here
 };
 inline constexpr int kMostSources = 3;
 

@@ -103,5 +103,38 @@ TEST(PackOnGpu, random_rows_are_the_same_in_fragments_and_unpacked) {
   }
 }
 
+TEST(PackOnGpu, a_view_of_random_rows_is_a_part_of_the_whole) {
+  GAUNTLET_NEEDS_GPU();
+  constexpr std::int64_t kRows = 70, kCols = 192, kFirstRow = 5, kFirstCol = 96;
+  constexpr std::int64_t kViewRows = 64, kViewCols = 64;
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::mxfp4}) {
+    const auto made = [&](std::int64_t rows, std::int64_t cols, const RowSource& source) {
+      Pack work{.source_format = format,
+                .cols = cols,
+                .random_step = 0x1p-15f,
+                .random_scales = {.lower = 120, .upper_of_256 = 77},
+                .target = {.format = WeightFormat::bf16, .rows = rows, .cols = cols}};
+      work.sources[0] = source;
+      const OnDevice<std::uint16_t> out(static_cast<std::size_t>(rows * cols));
+      work.out = reinterpret_cast<std::uint8_t*>(out.get());
+      unpack(work, nullptr, {});
+      return out.values();
+    };
+    const auto whole = made(kRows, kCols, {.rows = kRows, .random_key = 5});
+    const auto view = made(kViewRows, kViewCols,
+                           {.rows = kViewRows,
+                            .random_key = 5,
+                            .first_random_row = kFirstRow,
+                            .first_random_col = kFirstCol,
+                            .random_cols = kCols});
+    for (std::int64_t r = 0; r < kViewRows; ++r) {
+      for (std::int64_t c = 0; c < kViewCols; ++c) {
+        const auto at = static_cast<std::size_t>((r + kFirstRow) * kCols + c + kFirstCol);
+        ASSERT_EQ(view[static_cast<std::size_t>(r * kViewCols + c)], whole[at]) << r << ", " << c;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gauntlet::kernels::cuda::inline product

@@ -58,7 +58,10 @@ __global__ void __launch_bounds__(kWarps * 32) plain_row_kernel(const PlainProdu
   const std::int64_t row = std::int64_t{blockIdx.y} * kWarps + threadIdx.x / 32;
   if (row >= p.weights.rows) return;
   const int expert = expert_of(p.groups, column);
-  if (p.groups.num_experts > 0 && expert == p.groups.num_experts) return;
+  if (p.groups.num_experts > 0 &&
+      (expert == p.groups.num_experts || column < p.groups.first_slot[0])) {
+    return;
+  }
   const std::int64_t x_row = p.groups.slot_token != nullptr ? p.groups.slot_token[column] : column;
   const std::int64_t matrix_row = expert * p.weights.rows + row;
   const float sum = warp_sum(dot_lane<kFormat>(p.weights, matrix_row, p.x + x_row * p.x_stride));

@@ -54,6 +54,7 @@ struct Case {
   std::int64_t cols;
   std::vector<int> slots;  // per expert; one entry: a product of so many tokens
   int unfilled = 0;        // slots that nobody got
+  int held = 0;            // the first expert that is held, with those behind it
 };
 
 /// Columns whose padding is NaN.
@@ -117,16 +118,21 @@ void expect_right(const Case& c) {
                            .out = out.get(),
                            .out_stride = out_stride};
       if (grouped) {
-        product.groups = {.num_experts = static_cast<int>(experts.size()),
-                          .first_slot = device_first.get(),
+        product.groups = {.num_experts = static_cast<int>(experts.size()) - c.held,
+                          .first_slot = device_first.get() + c.held,
                           .slot_token = device_token.get()};
+        product.weights.data += c.held * product.weights.data_bytes();
+        product.weights.scales += c.held * product.weights.scale_bytes();
+        product.bias += c.held * c.rows;
       }
+      const auto first = static_cast<std::size_t>(first_slot[static_cast<std::size_t>(c.held)]);
       plain_product(product, unit, together, {});
       const auto got = out.values();
       for (std::size_t i = 0; i < got.size(); ++i) {
         const auto column = i / static_cast<std::size_t>(out_stride);
         const auto row = i % static_cast<std::size_t>(out_stride);
-        if (column >= static_cast<std::size_t>(filled) || row >= static_cast<std::size_t>(c.rows)) {
+        if (column < first || column >= static_cast<std::size_t>(filled) ||
+            row >= static_cast<std::size_t>(c.rows)) {
           ASSERT_EQ(got[i], 0.5f) << "written beyond its rows or slots: " << column << ", " << row;
           continue;
         }
@@ -157,6 +163,8 @@ TEST(PlainProductOnGpu, products_of_experts_match_float64) {
     expect_right({format, 96, 256, {0, 1, 7, 0, 16, 17, 33, 0}});
     expect_right({format, 64, 128, {3, 0, 0, 130}, 11});
     expect_right({format, 72, 2880, {0, 0, 1, 0}, 3});
+    expect_right({format, 96, 256, {5, 17, 33, 4}, 2, 1});
+    expect_right({format, 96, 256, {5, 17, 0, 4}, 0, 3});
     std::vector<int> many(128, 0);
     many[0] = 2, many[31] = 1, many[32] = 3, many[127] = 2;
     expect_right({format, 16, 64, many});

@@ -22,7 +22,8 @@ enum class Epilogue {
 enum class Dispatched { in_front, earlier };
 
 /// Tokens dispatched to experts: slots first_slot[e] to first_slot[e + 1] are expert e's. All on
-/// the device; the host does not know the counts.
+/// the device; the host does not know the counts. Where some of a model's experts are held, these
+/// are the groups: slots in front of the first and behind the last are not computed.
 struct Groups {
   int num_experts = 0;
   const std::int32_t* first_slot = nullptr;  // [num_experts + 1]

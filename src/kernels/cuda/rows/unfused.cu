@@ -97,9 +97,11 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const WeightedCombine
     const std::int64_t pick = std::int64_t{token} * ranks + rank;
     const int expert = work.chosen[pick];
     weights[rank] = work.weights[pick];
-    slots[rank] = expert < 0 ? -1
-                             : find_slot(work.slot_token, work.first_slot[expert],
-                                         work.first_slot[expert + 1], token);
+    const bool made =
+        expert >= work.first_expert && (work.end_expert == 0 || expert < work.end_expert);
+    slots[rank] = !made ? -1
+                        : find_slot(work.slot_token, work.first_slot[expert],
+                                    work.first_slot[expert + 1], token);
   }
   __syncthreads();
   const int fours = static_cast<int>(work.hidden / 4);

@@ -69,6 +69,8 @@ struct WeightedCombine {
   const float* weights = nullptr;        // the same
   const std::int32_t* first_slot = nullptr;
   const std::int32_t* slot_token = nullptr;
+  int first_expert = 0;  // those that made rows; what others would add is left out
+  int end_expert = 0;    // 0: all
 };
 void weighted_combine(const WeightedCombine& work, const Launch& how);
 

@@ -177,7 +177,9 @@ TEST(UnfusedOnGpu, swiglu_takes_gates_before_ups) {
 }
 
 /// Experts' rows by slot, dispatched as dispatch() dispatches them; the last tokens are padding.
-void expect_combined(std::size_t tokens, std::size_t real, std::size_t num_experts) {
+/// The experts in front of `first` are another's.
+void expect_combined(std::size_t tokens, std::size_t real, std::size_t num_experts,
+                     std::int32_t first = 0) {
   const std::size_t per_token = 4, hidden = 68;
   const Random random(8);
   std::vector<std::int32_t> chosen(tokens * per_token, -1);
@@ -210,7 +212,9 @@ void expect_combined(std::size_t tokens, std::size_t real, std::size_t num_exper
                     .chosen = device_chosen.get(),
                     .weights = device_weights.get(),
                     .first_slot = device_first.get(),
-                    .slot_token = device_token.get()},
+                    .slot_token = device_token.get(),
+                    .first_expert = first,
+                    .end_expert = static_cast<int>(num_experts)},
                    {});
   const auto got = device_x.values();
   for (std::size_t t = 0; t < tokens; ++t) {
@@ -218,6 +222,7 @@ void expect_combined(std::size_t tokens, std::size_t real, std::size_t num_exper
       double wanted = x[t * hidden + i];
       for (std::size_t r = 0; t < real && r < per_token; ++r) {
         const std::size_t pick = t * per_token + r;
+        if (chosen[pick] < first) continue;
         wanted += double{weights[pick]} * y[slot_of[pick] * hidden + i];
       }
       ASSERT_NEAR(got[t * hidden + i], wanted, 1e-5) << "token " << t;
@@ -231,6 +236,8 @@ TEST(UnfusedOnGpu, experts_are_combined_by_their_weights) {
   expect_combined(24, 19, 32);
   expect_combined(300, 300, 128);
   expect_combined(100, 100, 8);
+  expect_combined(24, 19, 32, 16);
+  expect_combined(24, 19, 32, 31);
 }
 
 /// Three sequences, of which the second's position 64 and on have no page.
