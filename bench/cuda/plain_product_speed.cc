@@ -39,7 +39,7 @@ class PlainCase {
         bits_(random_bits(work.format, 3)),
         x_bits_(random_bits(WeightFormat::bf16, 4)),
         scale_bytes_(scale_bytes()),
-        first_slot_(dispatch(work.columns, work.num_experts)),
+        first_slot_(dispatch(work)),
         data_(shape_.data_bytes() * matrices_ * copies_, bits_),
         scales_(shape_.scale_bytes() * matrices_ * copies_, scale_bytes_),
         x_(work.columns * work.cols * 2, x_bits_),

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/cuda/check.h"
 #include "core/random.h"
 #include "kernels/ref/ops.h"
 
@@ -30,7 +31,7 @@ class ProductCase {
         copies_(rotation(launch_bytes_)),
         weight_bits_(random_bits(work.format, 3)),
         x_bits_(random_bits(WeightFormat::bf16, 4)),
-        first_slot_(dispatch(work.columns, work.num_experts)),
+        first_slot_(dispatch(work)),
         weights_(launch_bytes_ * copies_, weight_bits_),
         x_(work.columns * x_stride() * 2, x_bits_),
         out_(work.columns * features() * 4),
@@ -62,6 +63,19 @@ class ProductCase {
                            work_.num_experts > 0 ? device_first_slot_.as<std::int32_t>() : nullptr,
                        .slot_row = slot_row_.as<std::int32_t>(),
                        .slot_weight = slot_weight_.as<float>()}};
+  }
+
+  std::int64_t out_bytes() const { return work_.columns * features() * (halves() ? 2 : 4); }
+  void clear() const {
+    cuda_check(cudaMemset(out_.as<void>(), 0x5A, static_cast<std::size_t>(out_bytes())));
+  }
+  /// Of the whole output (FNV-1a).
+  std::uint64_t digest() const {
+    std::uint64_t hash = 0xCBF29CE484222325u;
+    for (const std::uint32_t word : out_.values<std::uint32_t>(out_bytes() / 4)) {
+      hash = (hash ^ word) * 0x100000001B3u;
+    }
+    return hash;
   }
 
   void verify() const {
@@ -162,19 +176,27 @@ std::vector<std::uint16_t> random_bits(WeightFormat format, std::uint64_t seed) 
   return pattern;
 }
 
-std::vector<std::int32_t> dispatch(std::int64_t columns, int num_experts) {
-  const auto experts = static_cast<std::uint64_t>(std::max(1, num_experts));
+std::vector<std::int32_t> dispatch(const Work& work) {
+  const auto experts = static_cast<std::uint64_t>(std::max(1, work.num_experts));
+  const Random random(11), weights(12);
+  std::vector<double> until(experts);  // cumulative probabilities
+  double all = 0;
+  for (std::uint64_t e = 0; e < experts; ++e) {
+    all += std::exp(work.skew * weights.uniform(-1, 1, e));
+    until[e] = all;
+  }
   std::vector<std::int32_t> first(experts + 1, 0);
-  const Random random(11);
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(columns); ++i) {
-    ++first[random.below(experts, i) + 1];
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(work.columns); ++i) {
+    const double at = all * random.uniform(0, 1, i);
+    const auto expert = std::ranges::upper_bound(until, at) - until.begin();
+    ++first[std::min(static_cast<std::uint64_t>(expert), experts - 1) + 1];
   }
   std::partial_sum(first.begin(), first.end(), first.begin());
   return first;
 }
 
 double active_experts(const Work& work) {
-  const auto first = dispatch(work.columns, work.num_experts);
+  const auto first = dispatch(work);
   double active = 0;
   for (std::size_t e = 0; e + 1 < first.size(); ++e) active += first[e + 1] > first[e] ? 1 : 0;
   return active;
@@ -196,6 +218,29 @@ Timed report_product(const Bench& bench, const Work& work, const std::string& ke
        .launch = [&](int i, const Launch& how) { launch(made.product(i), how); },
        .verify = [&] { made.verify(); },
        .remark = remark});
+}
+
+std::vector<ProductTime> compare_products(const Bench& bench, const Work& work,
+                                          const std::vector<ProductKernel>& kernels) {
+  const ProductCase made(work);
+  std::vector<ProductTime> times;
+  for (const ProductKernel& kernel : kernels) {
+    ProductTime& got = times.emplace_back();
+    made.clear();
+    kernel.launch(made.product(0), {});
+    cuda_check(cudaDeviceSynchronize());
+    try {
+      made.verify();
+    } catch (const std::exception& wrong) {
+      got.fault = wrong.what();
+    }
+    got.digest = made.digest();
+    got.us = bench
+                 .time(std::max(made.copies(), 8),
+                       [&](int i, const Launch& how) { kernel.launch(made.product(i), how); })
+                 .us;
+  }
+  return times;
 }
 
 }  // namespace gauntlet::bench

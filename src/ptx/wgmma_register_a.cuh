@@ -7,9 +7,13 @@ namespace gauntlet::ptx {
 // Accumulators as PTX names them, and values as asm operands.
 #define GAUNTLET_WGMMA_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define GAUNTLET_WGMMA_D16 GAUNTLET_WGMMA_D8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define GAUNTLET_WGMMA_D24 GAUNTLET_WGMMA_D16 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define GAUNTLET_WGMMA_D32 \
   GAUNTLET_WGMMA_D16       \
       ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GAUNTLET_WGMMA_D48 \
+  GAUNTLET_WGMMA_D32       \
+      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define GAUNTLET_WGMMA_D64                                                                      \
   GAUNTLET_WGMMA_D32                                                                            \
       ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
@@ -23,7 +27,9 @@ namespace gauntlet::ptx {
 #define GAUNTLET_WGMMA_4(c, d, i) c((d)[i]), c((d)[(i) + 1]), c((d)[(i) + 2]), c((d)[(i) + 3])
 #define GAUNTLET_WGMMA_8(c, d, i) GAUNTLET_WGMMA_4(c, d, i), GAUNTLET_WGMMA_4(c, d, (i) + 4)
 #define GAUNTLET_WGMMA_16(c, d, i) GAUNTLET_WGMMA_8(c, d, i), GAUNTLET_WGMMA_8(c, d, (i) + 8)
+#define GAUNTLET_WGMMA_24(c, d, i) GAUNTLET_WGMMA_16(c, d, i), GAUNTLET_WGMMA_8(c, d, (i) + 16)
 #define GAUNTLET_WGMMA_32(c, d, i) GAUNTLET_WGMMA_16(c, d, i), GAUNTLET_WGMMA_16(c, d, (i) + 16)
+#define GAUNTLET_WGMMA_48(c, d, i) GAUNTLET_WGMMA_32(c, d, i), GAUNTLET_WGMMA_16(c, d, (i) + 32)
 #define GAUNTLET_WGMMA_64(c, d, i) GAUNTLET_WGMMA_32(c, d, i), GAUNTLET_WGMMA_32(c, d, (i) + 32)
 #define GAUNTLET_WGMMA_128(c, d, i) GAUNTLET_WGMMA_64(c, d, i), GAUNTLET_WGMMA_64(c, d, (i) + 64)
 
@@ -57,6 +63,19 @@ __device__ __forceinline__ void wgmma_m64n32k16_bf16(float (&d)[16], const std::
       : GAUNTLET_WGMMA_4("r", a, 0), "l"(b), "r"(scale_d));
 }
 
+__device__ __forceinline__ void wgmma_m64n48k16_bf16(float (&d)[24], const std::uint32_t (&a)[4],
+                                                     std::uint64_t b, int scale_d) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred accumulate;\n"
+      "  setp.ne.b32 accumulate, %29, 0;\n"
+      "  wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {" GAUNTLET_WGMMA_D24
+      "}, {%24, %25, %26, %27}, %28, accumulate, 1, 1, 0;\n"
+      "}\n"
+      : GAUNTLET_WGMMA_24("+f", d, 0)
+      : GAUNTLET_WGMMA_4("r", a, 0), "l"(b), "r"(scale_d));
+}
+
 __device__ __forceinline__ void wgmma_m64n64k16_bf16(float (&d)[32], const std::uint32_t (&a)[4],
                                                      std::uint64_t b, int scale_d) {
   asm volatile(
@@ -67,6 +86,19 @@ __device__ __forceinline__ void wgmma_m64n64k16_bf16(float (&d)[32], const std::
       "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, 0;\n"
       "}\n"
       : GAUNTLET_WGMMA_32("+f", d, 0)
+      : GAUNTLET_WGMMA_4("r", a, 0), "l"(b), "r"(scale_d));
+}
+
+__device__ __forceinline__ void wgmma_m64n96k16_bf16(float (&d)[48], const std::uint32_t (&a)[4],
+                                                     std::uint64_t b, int scale_d) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred accumulate;\n"
+      "  setp.ne.b32 accumulate, %53, 0;\n"
+      "  wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16 {" GAUNTLET_WGMMA_D48
+      "}, {%48, %49, %50, %51}, %52, accumulate, 1, 1, 0;\n"
+      "}\n"
+      : GAUNTLET_WGMMA_48("+f", d, 0)
       : GAUNTLET_WGMMA_4("r", a, 0), "l"(b), "r"(scale_d));
 }
 
@@ -98,13 +130,17 @@ __device__ __forceinline__ void wgmma_m64n256k16_bf16(float (&d)[128], const std
 
 #undef GAUNTLET_WGMMA_D8
 #undef GAUNTLET_WGMMA_D16
+#undef GAUNTLET_WGMMA_D24
 #undef GAUNTLET_WGMMA_D32
+#undef GAUNTLET_WGMMA_D48
 #undef GAUNTLET_WGMMA_D64
 #undef GAUNTLET_WGMMA_D128
 #undef GAUNTLET_WGMMA_4
 #undef GAUNTLET_WGMMA_8
 #undef GAUNTLET_WGMMA_16
+#undef GAUNTLET_WGMMA_24
 #undef GAUNTLET_WGMMA_32
+#undef GAUNTLET_WGMMA_48
 #undef GAUNTLET_WGMMA_64
 #undef GAUNTLET_WGMMA_128
 

@@ -105,7 +105,7 @@ void Forward::experts(const Step& step, std::size_t index) {
     gate_up.out = buffers_.activated;
     gate_up.out_stride = Buffers::stride(config.intermediate);
   }
-  if (products_.takes_prefill(step, gate_up)) {
+  if (products_.takes_slot_order(step, gate_up)) {
     gather({.x = buffers_.normed,
             .rows = buffers_.slot_token,
             .out = buffers_.permuted,
@@ -115,6 +115,7 @@ void Forward::experts(const Step& step, std::size_t index) {
            step.how);
     gate_up.input = ProductInput::permuted;
     gate_up.groups.slot_token = nullptr;
+    gate_up.groups.dispatched = Dispatched::earlier;  // the gather stands between
   }
   products_.run(step, gate_up);
   if (!is_fused()) {

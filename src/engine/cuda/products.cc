@@ -1,6 +1,7 @@
 #include "engine/cuda/products.h"
 
 #include "core/check.h"
+#include "kernels/cuda/product/batch_mxfp4.h"
 #include "kernels/cuda/product/decode_mxfp4_bulk.h"
 #include "kernels/cuda/product/decode_product.h"
 #include "kernels/cuda/product/plain_product.h"
@@ -14,8 +15,10 @@ using namespace kernels::cuda;
 /// early, so that short ones are computed as long ones are.
 constexpr std::int64_t kDecodeTokens = 16;
 constexpr std::int64_t kDecodePromptTokens = 4;
-/// Slots per expert, on average, from which on the prefill kernel is faster.
-constexpr std::int64_t kPrefillSlotsPerExpert = 12;
+/// Slots per expert, on average, from which on a kernel is faster than the one for fewer.
+constexpr std::int64_t kBatchSlotsPerExpert = 6;     // MXFP4: the batch kernel
+constexpr std::int64_t kPrefillSlotsPerExpert = 12;  // without one: the prefill kernel
+constexpr std::int64_t kManySlotsPerExpert = 128;    // MXFP4: the prefill kernel
 /// The tile of prompts when bits must not depend on the batch.
 constexpr PrefillTile kFixedTile{.tokens = 128, .consumers = 2};
 /// And those that MXFP4 weights take at a time by bulk copies.
@@ -47,12 +50,27 @@ Products::Products(const model::ModelConfig& config, const CudaPlan& plan, const
   describe(ProductInput::final_rows, buffers.final_rows, kLogitRows, config.hidden);
 }
 
-bool Products::takes_prefill(const Step& step, const LayerProduct& product) const {
-  if (plan_.variants.pipelines != Pipelines::bulk) return false;
-  if (is_fixed(plan_)) return step.shape.max_query > 1;
-  const int experts = product.groups.num_experts;
-  if (experts > 0) return product.num_columns >= kPrefillSlotsPerExpert * experts;
-  return product.num_columns > (step.shape.max_query > 1 ? kDecodePromptTokens : kDecodeTokens);
+Products::Kernel Products::kernel_for(const Step& step, const LayerProduct& product) const {
+  if (plan_.variants.pipelines != Pipelines::bulk) return Kernel::decode;
+  if (is_fixed(plan_)) return step.shape.max_query > 1 ? Kernel::prefill : Kernel::decode;
+  const std::int64_t experts = product.groups.num_experts, columns = product.num_columns;
+  if (experts == 0) {
+    const bool prompts = step.shape.max_query > 1;
+    return columns > (prompts ? kDecodePromptTokens : kDecodeTokens) ? Kernel::prefill
+                                                                     : Kernel::decode;
+  }
+  const auto* weights = std::get_if<FragmentMatrix>(&product.weights.layout);
+  const bool batch =
+      weights != nullptr && weights->format == WeightFormat::mxfp4 && experts <= kMostBatchExperts;
+  if (batch && columns >= kBatchSlotsPerExpert * experts &&
+      columns < kManySlotsPerExpert * experts) {
+    return Kernel::batch;
+  }
+  return columns >= kPrefillSlotsPerExpert * experts ? Kernel::prefill : Kernel::decode;
+}
+
+bool Products::takes_slot_order(const Step& step, const LayerProduct& product) const {
+  return kernel_for(step, product) != Kernel::decode;
 }
 
 void Products::run(const Step& step, const LayerProduct& product) const {
@@ -77,7 +95,12 @@ void Products::run_fragments(const Step& step, const LayerProduct& product,
                      .groups = product.groups,
                      .swiglu_limit = product.swiglu_limit};
   const int experts = product.groups.num_experts;
-  if (takes_prefill(step, product)) {
+  const Kernel kernel = kernel_for(step, product);
+  if (kernel == Kernel::batch) {
+    return batch_mxfp4(work, input.tiles, choose_batch_tile(product.num_columns, experts),
+                       step.how);
+  }
+  if (kernel == Kernel::prefill) {
     const PrefillTile tile = is_fixed(plan_)
                                  ? kFixedTile
                                  : choose_prefill_tile({.format = weights.format,

@@ -33,10 +33,13 @@ class Products {
            const BufferSizes& sizes);
 
   void run(const Step& step, const LayerProduct& product) const;
-  /// Bulk copies read their input in the order of slots.
-  bool takes_prefill(const Step& step, const LayerProduct& product) const;
+  /// Tensor copies read their input in the order of slots.
+  bool takes_slot_order(const Step& step, const LayerProduct& product) const;
 
  private:
+  enum class Kernel { decode, batch, prefill };
+  Kernel kernel_for(const Step& step, const LayerProduct& product) const;
+
   struct Input {
     const __nv_bfloat16* x = nullptr;
     std::int64_t stride = 0;

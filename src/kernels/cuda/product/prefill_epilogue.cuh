@@ -62,6 +62,18 @@ class PrefillOutput {
     }
   }
 
+  /// Where the epilogue is known.
+  template <Epilogue kHow>
+  __device__ __forceinline__ void write_as(const Sums& sums) {
+    if constexpr (kHow == Epilogue::store_bf16) {
+      write_bf16(sums);
+    } else if constexpr (kHow == Epilogue::swiglu_bf16) {
+      write_swiglu(sums);
+    } else {
+      write_f32<kHow>(sums);
+    }
+  }
+
  private:
   static constexpr int kChunks = kWidth / kChunkTokens;
 

@@ -9,11 +9,11 @@
 #include "core/cuda/tensor_map.h"
 #include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/product/dequantize_fp4.cuh"
 #include "kernels/cuda/product/prefill_epilogue.cuh"
 #include "kernels/cuda/product/prefill_product.h"
 #include "kernels/cuda/product/prefill_schedule.h"
 #include "kernels/cuda/product/ring_place.cuh"
+#include "kernels/cuda/product/wgmma_operands.cuh"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -21,14 +21,12 @@
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_copy.cuh"
 #include "ptx/wgmma.cuh"
-#include "ptx/wgmma_register_a.cuh"
 
 namespace gauntlet::kernels::cuda::inline product {
 namespace {
 
 constexpr int kMaxExperts = 128;
 constexpr int kGroupThreads = 128;  // of a warpgroup
-constexpr int kSteps = kBlockCols / 16;
 constexpr int kSharedBytes = 227 * 1024;
 
 template <WeightFormat kFormat_, int kTokens_, int kConsumers_>
@@ -154,48 +152,6 @@ class Producer {
   RingPlace<C::kStages> place_;
 };
 
-/// A lane's weights of a block: for each step of 16 columns the registers of one wgmma.
-using Operands = std::uint32_t[kSteps][4];
-
-template <WeightFormat kFormat>
-__device__ __forceinline__ void load_operands(const std::uint8_t* block, Operands& a) {
-  const int lane = static_cast<int>(threadIdx.x) % 32,
-            tile = static_cast<int>(threadIdx.x) / 32 % 4;
-  if constexpr (kFormat == WeightFormat::bf16) {
-    const auto* from = reinterpret_cast<const uint4*>(block + tile * kBf16TileBytes) + lane;
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const uint4 v = from[step * 32];
-      a[step][0] = v.x;
-      a[step][1] = v.y;
-      a[step][2] = v.z;
-      a[step][3] = v.w;
-    }
-  } else {
-    const uint4 v = *reinterpret_cast<const uint4*>(block + tile * kMxfp4TileBytes + lane * 16);
-    const auto scales = *reinterpret_cast<const std::uint32_t*>(
-        block + 4 * kMxfp4TileBytes + tile * kMxfp4ScaleBytes + lane / 4 * 4);
-    const std::uint32_t words[kSteps] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t upper = scale_pair(scales, half);
-      const std::uint32_t lower = scale_pair(scales, 2 + half);
-      dequantize_fp4(words[2 * half], upper, lower, a[2 * half]);
-      dequantize_fp4(words[2 * half + 1], upper, lower, a[2 * half + 1]);
-    }
-  }
-}
-
-template <int kWidth>
-__device__ __forceinline__ void multiply(float (&sums)[kWidth / 2], const std::uint32_t (&a)[4],
-                                         std::uint64_t x) {
-  if constexpr (kWidth == 16) ptx::wgmma_m64n16k16_bf16(sums, a, x, 1);
-  if constexpr (kWidth == 32) ptx::wgmma_m64n32k16_bf16(sums, a, x, 1);
-  if constexpr (kWidth == 64) ptx::wgmma_m64n64k16_bf16(sums, a, x, 1);
-  if constexpr (kWidth == 128) ptx::wgmma_m64n128k16_bf16(sums, a, x, 1);
-  if constexpr (kWidth == 256) ptx::wgmma_m64n256k16_bf16(sums, a, x, 1);
-}
-
 /// A consuming warpgroup's work.
 template <class C>
 class Consumer {
@@ -255,7 +211,7 @@ class Consumer {
       ptx::wgmma_fence();
 #pragma unroll
       for (int s = 0; s < kSteps; ++s) {
-        multiply<kWidth>(sums, a[kOdd][s], x + 2 * s);
+        multiply_step<kWidth>(sums, a[kOdd][s], x + 2 * s);
       }
       ptx::wgmma_commit_group();
       if constexpr (kCloses) newest_.advance();
