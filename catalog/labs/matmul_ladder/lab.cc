@@ -1,22 +1,10 @@
 #include "catalog/labs/matmul_ladder/lab.h"
 
-#include <vector>
-
-#include "core/os/threads.h"
-#include "lab/author/linear.h"
+#include "catalog/labs/matmul_ladder/bf16_product.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::labs::matmul_ladder {
 namespace {
-
-lab::Cost cost(const lab::Knobs& knobs) {
-  const auto size = static_cast<double>(knobs["size"]);
-  return {.read_bytes = 2 * 2 * size * size,
-          .write_bytes = 2 * size * size,
-          .flops = 2 * size * size * size,
-          .rate = DType::bf16,
-          .unit = lab::Cost::Unit::matrix};
-}
 
 lab::BackendFacts on_cuda() {
   using lab::Witness;
@@ -32,9 +20,9 @@ lab::BackendFacts on_cuda() {
   return {
       .claim = "Each step takes away what kept the tensor cores waiting in the one before: fetches, "
                "registers, issue slots, L2, the ends of tiles.",
-      .cost = cost,
+      .cost = product_cost,
       .witness = Witness::none("each rung has its own"),
-      .needs = {},
+      .needs = {"cublas"},
       .rungs = {
           {.name = "tiled",
            .claim = "A tile of 128 x 128 sums fetches each element of its rows and columns once "
@@ -60,56 +48,17 @@ lab::BackendFacts on_cuda() {
            .witness = instructions(3)}}};
 }
 
-std::vector<float> floats_of(const Bf16* from, std::int64_t count) {
-  std::vector<float> floats(static_cast<std::size_t>(count));
-  parallel_for(count, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      floats[static_cast<std::size_t>(i)] = to_float(from[i]);
-    }
-  });
-  return floats;
-}
-
 }  // namespace
 
 lab::Lab<Params> lab() {
   return {
       .title = "three loops → persistent blocks on tensor cores, bf16",
       .technique = "matmul_steps",
-      .knobs = {{.name = "size",
-                 .cuda = 8192,
-                 .min = 512,
-                 .max = 16384,
-                 .multiple_of = 512,
-                 .help = "rows and columns of A, B and C"}},
+      .knobs = product_knobs(),
       .cuda = on_cuda(),
-      .metrics = {{.name = "tflops",
-                   .unit = "TFLOP/s",
-                   .better = lab::Metric::Better::higher,
-                   .from = lab::Metric::From::rate,
-                   .amount = [](const lab::Knobs& k) { return cost(k).flops / 1e12; }}},
-      .bind =
-          [](lab::Binder& b) {
-            const auto size = b.knob("size");
-            // Whole numbers of up to eight bits: bf16 holds them, and sums of their products are
-            // exact in any order while they are below 2^24, so that what is left is the rounding
-            // of the result.
-            const auto values = lab::Fill::whole_bf16(-128, 129);
-            return Params{.a = b.input<Bf16>("a", size * size, values),
-                          .b = b.input<Bf16>("b", size * size, values),
-                          .c = b.output<Bf16>("c", size * size),
-                          .m = static_cast<int>(size),
-                          .n = static_cast<int>(size),
-                          .k = static_cast<int>(size)};
-          },
-      .reference =
-          [](const Params& p, lab::Reference& r) {
-            const std::vector<float> a = floats_of(p.a, std::int64_t{p.m} * p.k);
-            const std::vector<float> b = floats_of(p.b, std::int64_t{p.n} * p.k);
-            lab::expect_linear(r, "c",
-                               {.a = a.data(), .b = b.data(), .m = p.m, .n = p.n, .k = p.k},
-                               {.result = DType::bf16}, 512);
-          },
+      .metrics = {product_rate()},
+      .bind = bind_product,
+      .reference = expect_bf16_product,
   };
 }
 
