@@ -22,9 +22,9 @@ inline lab::Cost product_cost(const lab::Knobs& knobs) {
 inline std::vector<lab::Knob> product_knobs() {
   return {{.name = "size",
            .cuda = 8192,
-           .min = 512,
+           .min = 1024,
            .max = 16384,
-           .multiple_of = 512,
+           .multiple_of = 1024,
            .help = "rows and columns of A, B and C"}};
 }
 

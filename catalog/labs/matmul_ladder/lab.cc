@@ -45,7 +45,25 @@ lab::BackendFacts on_cuda() {
            .claim = "Tensor cores read shared memory themselves, 64 x 256 sums at a time, so that "
                     "no fragment passes through registers and a block's tile can be twice as large; "
                     "the loading warp only follows barriers.",
-           .witness = instructions(3)}}};
+           .witness = instructions(3)},
+          {.name = "pingpong",
+           .claim = "In step, both warpgroups store while the tensor cores wait; in turns, one "
+                    "stores while the other multiplies. Each then holds a tile of its own, 128 x "
+                    "128, for which a third more is fetched: with sums as long as these there is "
+                    "little to hide.",
+           .witness = tensor_cores(1.02)},
+          {.name = "multicast",
+           .claim = "Two blocks with the same columns need the same tiles of B; each asks for half "
+                    "of them and has it delivered to both, so L2 is read for 24 KiB per tile and "
+                    "stage instead of 32.",
+           .witness = Witness::counter("lts__t_sectors_op_read.sum", Witness::Moves::falls, 1.2,
+                                       "sectors read from L2")},
+          {.name = "persistent",
+           .claim = "Blocks that stay load their next tile while they store this one; both "
+                    "warpgroups are back on one tile of 128 x 256, and tiles that run at the same "
+                    "time are neighbours both ways.",
+           .witness = Witness::counter("sm__ctas_launched.sum", Witness::Moves::falls, 2,
+                                       "blocks launched")}}};
 }
 
 }  // namespace
