@@ -20,13 +20,15 @@ __device__ __forceinline__ void tensor_load_2d_multicast(void* shared, const CUt
       : "memory");
 }
 
-/// Arrives at the barrier that block `rank` of the cluster has where this block has its own.
+/// Arrives at the barrier that block `rank` of the cluster has where this block has its own. It
+/// counts and orders nothing, which is enough where a stage is given back: what was read of it has
+/// been read. Releasing what the thread wrote to the cluster would take hundreds of cycles each time.
 __device__ __forceinline__ void mbarrier_arrive_at(std::uint64_t& barrier, std::uint32_t rank) {
   asm volatile(
       "{\n"
       "  .reg .b32 remote;\n"
       "  mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "  mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n"
       "}\n" ::"r"(shared_address(&barrier)),
       "r"(rank)
       : "memory");

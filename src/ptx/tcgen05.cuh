@@ -64,6 +64,31 @@ __device__ __forceinline__ void tcgen05_mma_tf32(std::uint32_t sums, std::uint64
   }
 }
 
+/// The same of bf16 or f16, as `what` says.
+template <int kSms>
+__device__ __forceinline__ void tcgen05_mma_f16(std::uint32_t sums, std::uint64_t a,
+                                                std::uint64_t b, std::uint32_t what, int add) {
+  if constexpr (kSms == 1) {
+    asm volatile(
+        "{\n"
+        "  .reg .pred accumulate;\n"
+        "  setp.ne.b32 accumulate, %4, 0;\n"
+        "  tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, accumulate;\n"
+        "}\n" ::"r"(sums),
+        "l"(a), "l"(b), "r"(what), "r"(add)
+        : "memory");
+  } else {
+    asm volatile(
+        "{\n"
+        "  .reg .pred accumulate;\n"
+        "  setp.ne.b32 accumulate, %4, 0;\n"
+        "  tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, accumulate;\n"
+        "}\n" ::"r"(sums),
+        "l"(a), "l"(b), "r"(what), "r"(add)
+        : "memory");
+  }
+}
+
 /// One arrival at the barrier once all products that this thread has issued are done.
 __device__ __forceinline__ void tcgen05_commit(std::uint64_t& barrier) {
   asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(

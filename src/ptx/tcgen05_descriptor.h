@@ -12,6 +12,12 @@ constexpr std::uint32_t tcgen05_tf32(std::uint32_t m, std::uint32_t n) {
   return kSumsF32 << 4 | kTf32 << 7 | kTf32 << 10 | (n / 8) << 17 | (m / 16) << 24;
 }
 
+/// The same of bf16 operands.
+constexpr std::uint32_t tcgen05_bf16(std::uint32_t m, std::uint32_t n) {
+  constexpr std::uint32_t kSumsF32 = 1, kBf16 = 1;
+  return kSumsF32 << 4 | kBf16 << 7 | kBf16 << 10 | (n / 8) << 17 | (m / 16) << 24;
+}
+
 /// A K-major tile of 128-byte rows in the 128-byte swizzle, at a shared address that is a multiple
 /// of 1024; groups of 8 rows are 1024 bytes apart. The next 32 bytes along K are at +2.
 constexpr std::uint64_t tcgen05_tile_128b(std::uint32_t address) {

@@ -71,6 +71,10 @@ TEST(PairLayout, tells_tcgen05_what_it_multiplies) {
     EXPECT_EQ(field(what, 24, 29), m / 16);
     EXPECT_EQ(field(what, 0, 4) | field(what, 6, 7) | field(what, 23, 24) | field(what, 29, 32),
               0u);
+    const std::uint32_t of_bf16 = ptx::tcgen05_bf16(m, 256);
+    EXPECT_EQ(field(of_bf16, 7, 10), 1u) << "A is bf16";
+    EXPECT_EQ(field(of_bf16, 10, 13), 1u) << "B is bf16";
+    EXPECT_EQ(of_bf16 & ~0x1F80u, what & ~0x1F80u) << "the rest is as of tf32";
   }
   for (const std::uint32_t address : {0u, 1024u, 196608u}) {
     const std::uint64_t tile = ptx::tcgen05_tile_128b(address);

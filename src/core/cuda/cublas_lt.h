@@ -25,11 +25,25 @@ struct LinearLayer {
   Epilogue epilogue = Epilogue::none;
 };
 
-/// A layer with the algorithm that the library's heuristic puts first, without a workspace.
+/// y [m, n] = x [m, k] · w [n, k]ᵀ of e4m3 operands, fp32 sums and a bf16 result, where elements share
+/// a scale: of x 128 along k, of w 128 x 128. Sizes are multiples of 128, and k of 512.
+struct BlockScaledLayer {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  const void* x = nullptr;
+  const void* w = nullptr;
+  const float* x_scales = nullptr;  // [k / 128, m]
+  const float* w_scales = nullptr;  // [n / 128, k / 128]
+  void* y = nullptr;
+};
+
+/// A layer with the algorithm that the library's heuristic puts first.
 class CublasLtLayer {
  public:
   /// An error names the library and the places searched, or what cuBLASLt said.
   static Expected<std::unique_ptr<CublasLtLayer>> open(const LinearLayer& layer);
+  static Expected<std::unique_ptr<CublasLtLayer>> open(const BlockScaledLayer& layer);
   ~CublasLtLayer();
   CublasLtLayer(const CublasLtLayer&) = delete;
   CublasLtLayer& operator=(const CublasLtLayer&) = delete;
@@ -44,5 +58,6 @@ class CublasLtLayer {
 
 /// For a side whose pair declared the need; throws open()'s sentence where there is none.
 std::shared_ptr<CublasLtLayer> require_cublas_lt(const LinearLayer& layer);
+std::shared_ptr<CublasLtLayer> require_block_scaled(const BlockScaledLayer& layer);
 
 }  // namespace gauntlet

@@ -1,0 +1,120 @@
+// One thread has the tensor cores multiply tiles of 128 x 64 and 256 x 64 in shared memory; the
+// 128 x 256 sums stay in tensor memory until they are done.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "catalog/labs/matmul_ladder/tile_maps.h"
+#include "catalog/labs/matmul_ladder_blackwell/lab.h"
+#include "catalog/labs/matmul_ladder_blackwell/tensor_memory_rows.cuh"
+#include "core/cuda/check.h"
+#include "lab/author/side.h"
+#include "ptx/fence.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/tcgen05.cuh"
+#include "ptx/tensor_copy.cuh"
+
+namespace gauntlet::labs::matmul_ladder_blackwell::cuda {
+namespace {
+
+constexpr int kSms = 1;
+constexpr int kThreads = 128;   // a row of sums each; two of them also load and multiply
+constexpr int kTileRows = 128;  // of a block
+constexpr int kTileColumns = 256;
+constexpr int kDepth = 64;  // 128 bytes, a row of the swizzle
+constexpr int kStep = 16;   // of K per product
+constexpr int kStages = 4;
+
+struct Stage {
+  alignas(1024) Bf16 a[kTileRows * kDepth];
+  alignas(1024) Bf16 b[kTileColumns * kDepth];
+};
+
+struct Ring {
+  Stage stages[kStages];
+  std::uint64_t full[kStages];   // barriers: a stage has arrived
+  std::uint64_t empty[kStages];  // its products are done
+  std::uint64_t done;            // all products are done
+  std::uint32_t sums;            // address of 256 columns of tensor memory
+};
+static_assert(sizeof(Ring) <= 227 * 1024);
+
+__device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t parity) {
+  while (!ptx::mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
+    multiply(Params p, const __grid_constant__ CUtensorMap a_map,
+             const __grid_constant__ CUtensorMap b_map) {
+  extern __shared__ __align__(1024) unsigned char ring_bytes[];
+  auto& ring = *reinterpret_cast<Ring*>(ring_bytes);
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int first_row = static_cast<int>(blockIdx.x) * kTileRows;
+  const int first_column = static_cast<int>(blockIdx.y) * kTileColumns;
+  const int steps = p.k / kDepth;
+  if (threadIdx.x == 0) {
+    for (std::uint64_t& barrier : ring.full) ptx::mbarrier_init(barrier, 1);
+    for (std::uint64_t& barrier : ring.empty) ptx::mbarrier_init(barrier, 1);
+    ptx::mbarrier_init(ring.done, 1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncwarp();
+  if (warp == 0) ptx::tensor_memory_allocate<kSms>(&ring.sums, kTileColumns);
+  ptx::tcgen05_fence_before_sync();
+  __syncthreads();
+  ptx::tcgen05_fence_after_sync();
+  const std::uint32_t sums = ring.sums;
+
+  if (warp == 0 && lane == 0) {
+    for (int step = 0; step < steps; ++step) {
+      Stage& stage = ring.stages[step % kStages];
+      std::uint64_t& full = ring.full[step % kStages];
+      // The first time round no product has to have read the stage.
+      wait_for(ring.empty[step % kStages], step / kStages % 2 ^ 1);
+      ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage));
+      ptx::tensor_load_2d(stage.a, a_map, {.column = step * kDepth, .row = first_row}, full);
+      ptx::tensor_load_2d(stage.b, b_map, {.column = step * kDepth, .row = first_column}, full);
+    }
+  } else if (warp == 1 && lane == 0) {
+    constexpr std::uint32_t kWhat = ptx::tcgen05_bf16(kTileRows, kTileColumns);
+    for (int step = 0; step < steps; ++step) {
+      Stage& stage = ring.stages[step % kStages];
+      wait_for(ring.full[step % kStages], step / kStages % 2);
+      ptx::tcgen05_fence_after_sync();
+      const std::uint64_t a = ptx::tcgen05_tile_128b(ptx::shared_address(stage.a));
+      const std::uint64_t b = ptx::tcgen05_tile_128b(ptx::shared_address(stage.b));
+#pragma unroll
+      for (int i = 0; i < kDepth / kStep; ++i) {
+        ptx::tcgen05_mma_f16<kSms>(sums, a + 2 * i, b + 2 * i, kWhat, step + i > 0);
+      }
+      ptx::tcgen05_commit(ring.empty[step % kStages]);
+    }
+    ptx::tcgen05_commit(ring.done);
+  }
+  __syncwarp();
+  wait_for(ring.done, 0);
+  ptx::tcgen05_fence_after_sync();
+  store_rows(p.c + std::int64_t{first_row} * p.n + first_column, p.n, sums, kTileColumns);
+  ptx::tcgen05_fence_before_sync();
+  __syncthreads();
+  if (warp == 0) ptx::tensor_memory_free<kSms>(sums, kTileColumns);
+}
+
+}  // namespace
+
+lab::Side tcgen05(const Params& p, const lab::Cuda& cuda) {
+  using matmul_ladder::cuda::describe;
+  CUtensorMap a_map, b_map;
+  describe(p.a, p.m, p.k, kTileRows, a_map);
+  describe(p.b, p.n, p.k, kTileColumns, b_map);
+  cuda_check(cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(sizeof(Ring))));
+  return [p, a_map, b_map, stream = cuda.stream] {
+    multiply<<<dim3(p.m / kTileRows, p.n / kTileColumns), kThreads, sizeof(Ring), stream>>>(
+        p, a_map, b_map);
+    cuda_check(cudaGetLastError());
+  };
+}
+
+}  // namespace gauntlet::labs::matmul_ladder_blackwell::cuda
