@@ -21,4 +21,13 @@ __device__ __forceinline__ void stmatrix_x4_trans(void* row, const std::uint32_t
                : "memory");
 }
 
+/// Four matrices: lane 8m + i names the 16 bytes of shared memory that take row i of matrix m. A
+/// lane holds elements 2 (lane % 4) and the next of row lane / 4.
+__device__ __forceinline__ void stmatrix_x4(void* row, const std::uint32_t (&m)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   shared_address(row)),
+               "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3])
+               : "memory");
+}
+
 }  // namespace gauntlet::ptx
