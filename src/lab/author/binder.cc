@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "core/narrow_floats.h"
 #include "lab/author/fill_rule.h"
 
 namespace gauntlet::lab::inline author {
@@ -29,6 +30,16 @@ Fill Fill::integers(std::int64_t low, std::int64_t bound) {
 
 Fill Fill::whole_floats(std::int64_t low, std::int64_t bound) {
   return {.rule = Rule::whole_floats, .first = low, .bound = bound};
+}
+
+Fill Fill::whole_bf16(std::int64_t low, std::int64_t bound) {
+  check(low >= -256 && bound <= 257, "bf16 does not hold all of these whole numbers");
+  return {.rule = Rule::whole_bf16, .first = low, .bound = bound};
+}
+
+Fill Fill::whole_f8e4m3(std::int64_t low, std::int64_t bound) {
+  check(low >= -16 && bound <= 17, "e4m3 does not hold all of these whole numbers");
+  return {.rule = Rule::whole_f8e4m3, .first = low, .bound = bound};
 }
 
 Fill Fill::permutation(std::int64_t size) {
@@ -65,6 +76,14 @@ void Fill::write(void* out, std::int64_t begin, std::int64_t end, std::size_t el
     case Rule::whole_floats:
       return write_each<float>(out, begin, end, element_bytes, [&](std::int64_t i) {
         return static_cast<float>(integer_value(random, first, bound, i));
+      });
+    case Rule::whole_bf16:
+      return write_each<Bf16>(out, begin, end, element_bytes, [&](std::int64_t i) {
+        return to_bf16(static_cast<float>(integer_value(random, first, bound, i)));
+      });
+    case Rule::whole_f8e4m3:
+      return write_each<F8e4m3>(out, begin, end, element_bytes, [&](std::int64_t i) {
+        return to_f8e4m3(static_cast<float>(integer_value(random, first, bound, i)));
       });
     case Rule::integers:
       return write_each<std::int32_t>(out, begin, end, element_bytes, [&](std::int64_t i) {

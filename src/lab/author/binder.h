@@ -16,10 +16,21 @@ namespace gauntlet::lab::inline author {
 /// any part of it can be made anew, by any thread, and on the device. `whole` is the exception.
 struct Fill {
   /// What a device can do by itself; `custom` is computed on the host and copied.
-  enum class Rule { zeros, uniform, integers, whole_floats, permutation, layouts, bytes, custom };
+  enum class Rule {
+    zeros,
+    uniform,
+    integers,
+    whole_floats,
+    whole_bf16,
+    whole_f8e4m3,
+    permutation,
+    layouts,
+    bytes,
+    custom
+  };
   Rule rule = Rule::zeros;
   float low = 0, high = 0;               // uniform, layouts
-  std::int64_t first = 0, bound = 0;     // integers, whole_floats; permutation: of `bound`
+  std::int64_t first = 0, bound = 0;     // integers, whole numbers; permutation: of `bound`
   std::int64_t fields = 0, records = 0;  // layouts
   /// custom: (destination of element `begin`, begin, end, random source of this buffer and seed)
   std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> make =
@@ -33,6 +44,9 @@ struct Fill {
   static Fill integers(std::int64_t low, std::int64_t bound);  // i32, in [low, bound)
   /// Whole numbers as f32, in [low, bound): sums of them are exact in any order.
   static Fill whole_floats(std::int64_t low, std::int64_t bound);
+  /// The same as bf16 or e4m3, which hold all whole numbers up to 256 and 16.
+  static Fill whole_bf16(std::int64_t low, std::int64_t bound);
+  static Fill whole_f8e4m3(std::int64_t low, std::int64_t bound);
   static Fill permutation(std::int64_t size);  // i32: 0 to size - 1 in a random order, over again
   /// f32: records of `fields` uniform values as structs, and after them the same field by field.
   static Fill both_layouts(float low, float high, std::int64_t fields, std::int64_t records);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/narrow_floats.h"
 
 namespace gauntlet::lab::inline author {
 namespace {
@@ -130,6 +131,21 @@ TEST(Fill, keeps_uniform_values_in_their_range) {
   EXPECT_GE(low, 0.5f);
   EXPECT_LE(high, 0.75f);
   EXPECT_GT(high - low, 0.2f);
+}
+
+TEST(Fill, makes_the_same_whole_numbers_of_every_type) {
+  const auto floats = filled<float>(Fill::whole_floats(-8, 9), 500, 3);
+  const auto halves = filled<Bf16>(Fill::whole_bf16(-8, 9), 500, 3);
+  const auto quarters = filled<F8e4m3>(Fill::whole_f8e4m3(-8, 9), 500, 3);
+  const auto [low, high] = std::ranges::minmax(floats);
+  EXPECT_EQ(low, -8);
+  EXPECT_EQ(high, 8);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    EXPECT_EQ(to_float(halves[i]), floats[i]);
+    EXPECT_EQ(to_float(quarters[i]), floats[i]);
+  }
+  EXPECT_THROW(Fill::whole_bf16(-300, 300), Fault) << "300 is not a bf16";
+  EXPECT_THROW(Fill::whole_f8e4m3(-17, 17), Fault) << "17 is not an e4m3";
 }
 
 TEST(Fill, writes_an_odd_number_of_bytes_and_none_beyond) {

@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "core/cuda/check.h"
+#include "core/narrow_floats.h"
 #include "lab/author/fill_rule.h"
 #include "lab/measure/cuda_fill.h"
 
@@ -50,6 +51,12 @@ __global__ void __launch_bounds__(kThreads) make_words(Job job) {
           uniform_rounded(random, job.low, job.high, field_index(i, job.fields, job.records));
     } else if constexpr (rule == Fill::Rule::whole_floats) {
       floats[i] = static_cast<float>(integer_value(random, job.first, job.bound, i));
+    } else if constexpr (rule == Fill::Rule::whole_bf16) {
+      static_cast<Bf16*>(job.out)[i] =
+          to_bf16(static_cast<float>(integer_value(random, job.first, job.bound, i)));
+    } else if constexpr (rule == Fill::Rule::whole_f8e4m3) {
+      static_cast<F8e4m3*>(job.out)[i] =
+          to_f8e4m3(static_cast<float>(integer_value(random, job.first, job.bound, i)));
     } else if constexpr (rule == Fill::Rule::integers) {
       integers[i] = integer_value(random, job.first, job.bound, i);
     } else {
@@ -111,6 +118,12 @@ bool fill_on_device(const InputJob& input, cudaStream_t stream) {
       return true;
     case Fill::Rule::whole_floats:
       launch<Fill::Rule::whole_floats>(job, stream);
+      return true;
+    case Fill::Rule::whole_bf16:
+      launch<Fill::Rule::whole_bf16>(job, stream);
+      return true;
+    case Fill::Rule::whole_f8e4m3:
+      launch<Fill::Rule::whole_f8e4m3>(job, stream);
       return true;
     case Fill::Rule::layouts:
       launch<Fill::Rule::layouts>(job, stream);
