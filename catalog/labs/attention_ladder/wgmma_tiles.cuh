@@ -18,7 +18,7 @@ inline constexpr int kGroupThreads = 128;  // of a warpgroup
 inline constexpr int kGroupRows = 64;      // queries of a warpgroup
 inline constexpr int kStepBytes = 32;      // along K of one wgmma
 
-inline constexpr int kOutColumns = 64;     // of bf16 in the 128 bytes of a swizzled row
+inline constexpr int kOutColumns = 64;  // of bf16 in the 128 bytes of a swizzled row
 inline constexpr int kOutRowBytes = 128;
 
 enum class Element { bf16, f8e4m3 };

@@ -86,7 +86,15 @@ enum Attribute : int {
 };
 
 enum DataType : int { kFloat = 0, kInt32 = 4, kBf16 = 9, kBool = 11 };
-enum Mode : int { kMul = 1, kDiv = 6, kSub = 9, kExp = 13, kAtLeast = 303, kIndex = 501, kSelect = 601 };
+enum Mode : int {
+  kMul = 1,
+  kDiv = 6,
+  kSub = 9,
+  kExp = 13,
+  kAtLeast = 303,
+  kIndex = 501,
+  kSelect = 601
+};
 enum Reduce : int { kSum = 0, kMax = 3 };
 constexpr int kHeuristicA = 3;
 
@@ -412,9 +420,8 @@ std::int64_t CudnnAttention::version() const {
 std::string CudnnAttention::plan() const {
   std::vector<char> text(1 << 16);
   std::int64_t count = 0;
-  const int status =
-      state_->call.get(state_->plan, kPlanJson, kCharValue,
-                       static_cast<std::int64_t>(text.size()), &count, text.data());
+  const int status = state_->call.get(state_->plan, kPlanJson, kCharValue,
+                                      static_cast<std::int64_t>(text.size()), &count, text.data());
   return status == 0 ? std::string(text.data()) : std::string();
 }
 
