@@ -17,7 +17,8 @@ enum class Turns { free, ping_pong };
 enum class Softmax { alone, beside_products };
 
 template <int kHeadDim_, int kKeys_, int kGroups_, Turns kTurns_, Softmax kSoftmax_,
-          int kPolynomialOf_ = 0, Element kElement_ = Element::bf16>
+          int kPolynomialOf_ = 0, Element kElement_ = Element::bf16, int kStages_ = 2,
+          int kVariant_ = 0>
 struct Config {
   static constexpr int kHeadDim = kHeadDim_;
   static constexpr int kKeys = kKeys_;      // of a block
@@ -29,7 +30,8 @@ struct Config {
   static constexpr int kElementBytes = kElement == Element::bf16 ? 2 : 1;
   static constexpr int kRaised = kElement == Element::bf16 ? 0 : 8;
   static constexpr int kRows = kGroups * kGroupRows;
-  static constexpr int kStages = 2;
+  static constexpr int kStages = kStages_;
+  static constexpr int kVariant = kVariant_;
   /// Queries and keys lie in atoms of rows as wide as a swizzle.
   static constexpr int kRowBytes = kHeadDim * kElementBytes < 128 ? kHeadDim * kElementBytes : 128;
   static constexpr int kAtoms = kHeadDim * kElementBytes / kRowBytes;
@@ -220,6 +222,7 @@ class Consumer {
 
   /// Each warp gives back what it has read.
   static __device__ __forceinline__ void release(std::uint64_t& barrier) {
+    __syncwarp();
     if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
   }
 
@@ -319,9 +322,10 @@ class Consumer {
       take_turn();
       if constexpr (C::kSoftmax == Softmax::beside_products) {
         issue_next_scores(scores, at_.stage);
+        if constexpr (C::kVariant == 1) give_turn();
         wait_for(shared_.v_full[of_values.stage], of_values.parity);
         issue_weighted_values(of_values.stage);
-        give_turn();
+        if constexpr (C::kVariant != 1) give_turn();
         ptx::wgmma_wait_group<1>();
       } else {
         wait_for(shared_.v_full[of_values.stage], of_values.parity);
@@ -343,7 +347,8 @@ class Consumer {
         release(shared_.v_empty[of_values.stage]);
       }
       // Once the greatest scores have been seen, nothing shrinks.
-      if (__any_sync(~0u, shrink[0] != 1 || shrink[1] != 1)) scale_rows<C::kHeadDim>(out, shrink);
+      if (C::kVariant == 2 || __any_sync(~0u, shrink[0] != 1 || shrink[1] != 1))
+        scale_rows<C::kHeadDim>(out, shrink);
       pack_weights<C>(weights, scores);
     }
     wait_for(shared_.v_full[at_.stage], at_.parity);
@@ -385,9 +390,9 @@ class Consumer {
     ptx::fence_proxy_async_shared();
     ptx::named_barrier_sync(kFirstOfGroup + group_, kGroupThreads);
     if (copies) {
-      for (int atom = 0; atom < C::kAtoms; ++atom) {
-        ptx::tensor_store_2d(maps_.out, {.column = atom * kOutColumns, .row = row},
-                             tile + atom * kGroupRows * kOutRowBytes);
+      for (int column = 0; column < C::kHeadDim; column += kOutColumns) {
+        ptx::tensor_store_2d(maps_.out, {.column = column, .row = row},
+                             tile + column / kOutColumns * kGroupRows * kOutRowBytes);
       }
       ptx::bulk_commit_group();
     }

@@ -87,10 +87,12 @@ enum Attribute : int {
 
 enum DataType : int { kFloat = 0, kInt32 = 4, kBf16 = 9, kBool = 11 };
 enum Mode : int {
+  kAdd = 0,
   kMul = 1,
   kDiv = 6,
   kSub = 9,
   kExp = 13,
+  kLog = 14,
   kAtLeast = 303,
   kIndex = 501,
   kSelect = 601
@@ -228,6 +230,10 @@ class AttentionGraph {
     pointwise(kExp, {.x = below, .y = weights});
     const Raw sum = between(of_rows), shares = between(of_scores, kBf16);
     reduce(kSum, weights, sum);
+    // Nobody reads the logarithms of the sums, but without them no engine knows the graph.
+    const Raw log_sum = between(of_rows), statistics = between(of_rows);
+    pointwise(kLog, {.x = sum, .y = log_sum});
+    pointwise(kAdd, {.x = top, .b = log_sum, .y = statistics});
     pointwise(kDiv, {.x = weights, .b = sum, .y = shares});
     matmul(shares, v, out);
     return std::move(operations_);
