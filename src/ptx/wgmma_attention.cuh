@@ -89,23 +89,6 @@ GAUNTLET_WGMMA_VALUES(wgmma_m64n128k32_f8e4m3_columns, "m64n128k32", "e4m3.e4m3"
 #undef GAUNTLET_WGMMA_64
 #undef GAUNTLET_WGMMA_96
 
-/// Describes an MN-major tile in the 128-byte swizzle, 1024-byte aligned: 128-byte rows of 64
-/// columns for one k each, groups of 8 rows 1024 bytes apart; the next 64 columns are at
-/// `next_columns_bytes`. The next 16 rows along K are at +128.
-__device__ __forceinline__ std::uint64_t wgmma_descriptor_128b_rows(
-    const void* tile, std::uint32_t next_columns_bytes) {
-  const std::uint64_t address = (shared_address(tile) & 0x3FFFF) >> 4;
-  return address | std::uint64_t{next_columns_bytes >> 4} << 16 | std::uint64_t{1024 >> 4} << 32 |
-         std::uint64_t{1} << 62;
-}
-
-/// Describes a K-major tile of 64-byte rows in the 64-byte swizzle, 512-byte aligned; groups of 8
-/// rows are 512 bytes apart. The next 32 bytes along K are at +2.
-__device__ __forceinline__ std::uint64_t wgmma_descriptor_64b(const void* tile) {
-  const std::uint64_t address = (shared_address(tile) & 0x3FFFF) >> 4;
-  return address | std::uint64_t{1} << 16 | std::uint64_t{512 >> 4} << 32 | std::uint64_t{2} << 62;
-}
-
 /// Tells the compiler that a wgmma writes these registers, so that nothing that reads or writes
 /// them moves over the place where the program waits for it.
 template <class T, int kCount>

@@ -10,6 +10,7 @@
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/stmatrix.cuh"
 #include "ptx/tensor_copy.cuh"
+#include "ptx/wgmma_descriptor.h"
 
 namespace gauntlet::labs::attention_ladder::cuda {
 
@@ -55,38 +56,10 @@ struct AttentionMaps {
 };
 
 struct AttentionWork {
-  int heads;
-  int sequence;       // a multiple of 64
-  int heads_at_once;  // whose keys and values L2 holds; divides `heads`
-  float scale;        // log2(e) / √head_dim
-  unsigned* next;     // [2] tiles given out, blocks that have ended; zero between launches
+  TileOrder tiles;
+  float scale;     // log2(e) / √head_dim
+  unsigned* next;  // [2] tiles given out, blocks that have ended; zero between launches
 };
-
-/// A block's queries. The longest rows come first, in all of the heads that go together; what is
-/// left over when the sequence is cut up comes first in the head.
-struct Tile {
-  int head;
-  int first;  // query; below 0 where the first groups have none
-};
-
-template <class C>
-__host__ __device__ constexpr int tiles_per_head(int sequence) {
-  return (sequence + C::kRows - 1) / C::kRows;
-}
-
-template <class C>
-__host__ __device__ constexpr Tile tile_of(const AttentionWork& w, int index) {
-  const int per_head = tiles_per_head<C>(w.sequence), together = per_head * w.heads_at_once;
-  const int within = index % together;
-  return {.head = index / together * w.heads_at_once + within % w.heads_at_once,
-          .first = w.sequence - (within / w.heads_at_once + 1) * C::kRows};
-}
-
-/// Blocks of keys that a group with this first query sees, the last one in part.
-template <class C>
-__host__ __device__ constexpr int blocks_seen(int first_query) {
-  return first_query < 0 ? 0 : first_query / C::kKeys + 1;
-}
 
 template <class C>
 struct AttentionShared {
@@ -100,20 +73,6 @@ struct AttentionShared {
   int tile;  // that the queries are of; below 0: there are no more
 };
 
-/// Where a role is in a ring of stages.
-template <int kStages>
-struct RingAt {
-  int stage = 0;
-  std::uint32_t parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 /// The copying thread.
 template <class C>
 class Producer {
@@ -123,7 +82,7 @@ class Producer {
       : shared_(shared), maps_(maps), work_(work) {}
 
   __device__ void run() {
-    const int tiles = tiles_per_head<C>(work_.sequence) * work_.heads;
+    const int tiles = work_.tiles.count();
     for (;;) {
       const int index = static_cast<int>(atomicAdd(work_.next, 1u));
       wait_for(shared_.q_empty, q_parity_ ^ 1);
@@ -139,9 +98,9 @@ class Producer {
 
  private:
   __device__ __forceinline__ void load(int index) {
-    const Tile tile = tile_of<C>(work_, index);
-    const int head_row = tile.head * work_.sequence;
-    const int blocks = blocks_seen<C>(tile.first + C::kRows - kGroupRows);
+    const Tile tile = work_.tiles[index];
+    const int head_row = tile.head * work_.tiles.sequence;
+    const int blocks = blocks_seen(tile.first + C::kRows - kGroupRows, C::kKeys);
     shared_.tile = index;
     const int absent = tile.first < 0 ? -tile.first / kGroupRows : 0;
     ptx::mbarrier_arrive_expect_tx(shared_.q_full, (C::kGroups - absent) * C::kGroupQBytes);
@@ -201,14 +160,14 @@ class Consumer {
       wait_for(shared_.q_full, parity);
       const int index = *const_cast<volatile int*>(&shared_.tile);
       if (index < 0) break;
-      const Tile tile = tile_of<C>(work_, index);
+      const Tile tile = work_.tiles[index];
       const int first = tile.first + group_ * kGroupRows;
-      const int blocks = blocks_seen<C>(first);
-      pass(blocks_seen<C>(tile.first + C::kRows - kGroupRows) - blocks, blocks == 0);
+      const int blocks = blocks_seen(first, C::kKeys);
+      pass(blocks_seen(tile.first + C::kRows - kGroupRows, C::kKeys) - blocks, blocks == 0);
       if (blocks == 0) {
         release(shared_.q_empty);
       } else {
-        attend(tile.head * work_.sequence + first, first, blocks);
+        attend(tile.head * work_.tiles.sequence + first, first, blocks);
       }
     }
     if (group_ == 0) take_turn();  // the one that the last group gave
@@ -263,7 +222,7 @@ class Consumer {
       return ptx::wgmma_descriptor_128b(tile);
     } else {
       static_assert(C::kRowBytes == 64);
-      return ptx::wgmma_descriptor_64b(tile);
+      return ptx::wgmma_tile_64b(ptx::shared_address(tile));
     }
   }
   __device__ __forceinline__ std::uint64_t keys(int stage) const {
@@ -271,15 +230,13 @@ class Consumer {
   }
   __device__ __forceinline__ std::uint64_t values(int stage) const {
     if constexpr (C::kElement == Element::bf16) {
-      return ptx::wgmma_descriptor_128b_rows(shared_.v[stage], C::kKeys * C::kRowBytes);
+      return ptx::wgmma_rows_128b(ptx::shared_address(shared_.v[stage]), C::kKeys * C::kRowBytes);
     } else {
       return ptx::wgmma_descriptor_128b(shared_.v[stage]);
     }
   }
 
   __device__ __forceinline__ void attend(int out_row, int first, int blocks) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     const std::uint64_t q = rows_descriptor(shared_.q[group_]);
     Rows rows{.top = {-INFINITY, -INFINITY}, .sum = {0, 0}};
     float shrink[2];
@@ -310,7 +267,7 @@ class Consumer {
       ptx::wgmma_registers_change(scores);
       release(shared_.k_empty[at_.stage]);
       if (blocks == 1) release(shared_.q_empty);
-      mask_later_keys<C::kKeys>(scores, first % C::kKeys + warp * 16 + lane / 4);
+      mask_later_keys<C::kKeys>(scores, first % C::kKeys);
       soften<C::kKeys, C::kPolynomialOf, C::kRaised>(rows, shrink, scores, work_.scale);
       pack_weights<C>(weights, scores);
     }

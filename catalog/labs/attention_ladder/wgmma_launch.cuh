@@ -56,14 +56,14 @@ struct PreparedAttention {
   unsigned blocks = 0;
 
   PreparedAttention(const Params& p, const lab::Cuda& cuda)
-      : work{.heads = p.heads,
-             .sequence = p.sequence,
-             .heads_at_once =
-                 heads_in_cache(p, static_cast<std::int64_t>(cuda.l2_bytes), C::kElementBytes),
+      : work{.tiles = {.heads = p.heads,
+                       .heads_at_once = heads_in_cache(p, static_cast<std::int64_t>(cuda.l2_bytes),
+                                                       C::kElementBytes),
+                       .sequence = p.sequence,
+                       .rows = C::kRows},
              .scale = p.log2_scale(),
              .next = reinterpret_cast<unsigned*>(counters.data())},
-        blocks(static_cast<unsigned>(
-            std::min(cuda.num_sms, tiles_per_head<C>(p.sequence) * p.heads))) {
+        blocks(static_cast<unsigned>(std::min(cuda.num_sms, work.tiles.count()))) {
     cuda_check(cudaMemset(counters.data(), 0, 2 * sizeof(unsigned)));
     cuda_check(cudaFuncSetAttribute(wgmma_attention<C>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(AttentionShared<C>))));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "catalog/labs/attention_ladder/attention_schedule.h"
 #include "ptx/exp2.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
@@ -15,7 +16,6 @@
 namespace gauntlet::labs::attention_ladder::cuda {
 
 inline constexpr int kGroupThreads = 128;  // of a warpgroup
-inline constexpr int kGroupRows = 64;      // queries of a warpgroup
 inline constexpr int kStepBytes = 32;      // along K of one wgmma
 
 inline constexpr int kOutColumns = 64;  // of bf16 in the 128 bytes of a swizzled row
@@ -87,29 +87,19 @@ __device__ __forceinline__ std::uint32_t pack_f8(float a, float b, float c, floa
   return std::uint32_t{low} | std::uint32_t{high} << 16;
 }
 
-/// A lane's sums of a 64 x C::kKeys product, rounded, become the registers of the A operand of the
-/// next. Of bf16, two neighbouring groups of 8 columns are the 16 of a step, in the order of the
-/// registers. Of 8 bits, a register holds four columns in a row where a lane has two and two: so
-/// columns trade places, and the values' keys with them (value_key()).
+/// A thread's sums, rounded, become its registers of the A operand of the next product.
 template <class C>
 __device__ __forceinline__ void pack_weights(
     std::uint32_t (&weights)[C::kKeys * C::kElementBytes / 8], const float (&s)[C::kKeys / 2]) {
-  if constexpr (C::kElement == Element::bf16) {
 #pragma unroll
-    for (int i = 0; i < C::kKeys / 4; ++i) weights[i] = pack(s[2 * i], s[2 * i + 1]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < C::kKeys / 8; ++i) {
-      const int first = i / 2 * 8 + i % 2 * 2;
-      weights[i] = pack_f8(s[first], s[first + 1], s[first + 4], s[first + 5]);
+  for (int i = 0; i < C::kKeys * C::kElementBytes / 8; ++i) {
+    const auto sum = [&](int place) { return s[operand_sum<C::kElementBytes>(i, place)]; };
+    if constexpr (C::kElement == Element::bf16) {
+      weights[i] = pack(sum(0), sum(1));
+    } else {
+      weights[i] = pack_f8(sum(0), sum(1), sum(2), sum(3));
     }
   }
-}
-
-/// Which of 32 keys lies at `place` of a row of 8-bit values.
-__host__ __device__ constexpr int value_key(int place) {
-  const int half = place / 16, lane = place / 4 % 4, group = place / 2 % 2;
-  return 8 * (2 * half + group) + 2 * lane + place % 2;
 }
 
 /// 2^x for x of at most 0 on the FMA pipes, to 1e-4: a seventeenth of what bf16 rounds away.
@@ -180,15 +170,15 @@ __device__ __forceinline__ void scale_rows(float (&sums)[kHeadDim / 2], const fl
   for (int i = 0; i < kHeadDim / 2; ++i) sums[i] *= by[i / 2 % 2];
 }
 
-/// Keys behind a query count as -infinity. `distance` is this lane's first query less the block's
-/// first key.
+/// Keys behind a query count as -infinity. `distance` is the warpgroup's first query less the
+/// block's first key.
 template <int kKeys>
 __device__ __forceinline__ void mask_later_keys(float (&scores)[kKeys / 2], int distance) {
-  const int column = static_cast<int>(threadIdx.x) % 4 * 2;
+  const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
+  const int first = distance + sum_row(thread, 0) - sum_column(thread, 0);
 #pragma unroll
   for (int i = 0; i < kKeys / 2; ++i) {
-    const int key = i / 4 * 8 + i % 2 + column, query = distance + i / 2 % 2 * 8;
-    if (key > query) scores[i] = -INFINITY;
+    if (sum_column(0, i) - sum_row(0, i) > first) scores[i] = -INFINITY;
   }
 }
 
