@@ -37,8 +37,8 @@ struct Config {
   static constexpr int kRowBytes = kHeadDim * kElementBytes < 128 ? kHeadDim * kElementBytes : 128;
   static constexpr int kAtoms = kHeadDim * kElementBytes / kRowBytes;
   static constexpr int kThreads = (kGroups + 1) * kGroupThreads;
-  static constexpr int kProducerRegisters = kGroups == 2 ? 24 : 32;
-  static constexpr int kConsumerRegisters = kGroups == 2 ? 240 : 160;
+  static constexpr int kProducerRegisters = kGroups == 2 ? 40 : 32;
+  static constexpr int kConsumerRegisters = kGroups == 2 ? 232 : 160;
   static constexpr int kGroupQBytes = kGroupRows * kHeadDim * kElementBytes;
   static constexpr int kGroupOutBytes = kGroupRows * kHeadDim * 2;
   static constexpr int kBlockBytes = kKeys * kHeadDim * kElementBytes;
