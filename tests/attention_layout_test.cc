@@ -209,9 +209,6 @@ TEST(AttentionReference, agrees_with_attention_as_it_is_written_down) {
   const Params p{.q = q.data(),
                  .k = k.data(),
                  .v = v.data(),
-                 .scores = nullptr,
-                 .weights = nullptr,
-                 .out = nullptr,
                  .heads = kHeads,
                  .sequence = kSequence,
                  .head_dim = kHeadDim};

@@ -2,29 +2,12 @@
 
 #include <algorithm>
 
+#include "catalog/labs/attention_ladder/attention_lab.h"
 #include "catalog/labs/attention_ladder/expected_attention.h"
 #include "lab/author/pair.h"
 
 namespace gauntlet::labs::attention_ladder {
 namespace {
-
-/// Two products of every query with every key that it sees.
-double flops(const lab::Knobs& knobs) {
-  const auto sequence = static_cast<double>(knobs["sequence"]);
-  return 4 * static_cast<double>(knobs["heads"] * knobs["head_dim"]) * sequence * (sequence + 1) /
-         2;
-}
-
-lab::Cost cost(const lab::Knobs& knobs) {
-  const auto bytes =
-      2 * static_cast<double>(knobs["heads"] * knobs["sequence"] * knobs["head_dim"]);
-  return {.read_bytes = 3 * bytes,
-          .write_bytes = bytes,
-          .flops = flops(knobs),
-          .rate = DType::bf16,
-          .unit = lab::Cost::Unit::matrix,
-          .level = lab::Cost::Level::cache};
-}
 
 lab::BackendFacts on_cuda() {
   using lab::Witness;
@@ -32,7 +15,7 @@ lab::BackendFacts on_cuda() {
       .claim =
           "Each step takes away what kept the tensor cores waiting in the one before: scores "
           "in memory, operands in registers, exponentials.",
-      .cost = cost,
+      .cost = attention_cost,
       .witness = Witness::none("each rung has its own"),
       .needs = {"cudnn"},
       .rungs = {
@@ -61,43 +44,17 @@ lab::Lab<Params> lab() {
   return {
       .title = "scores in memory → warpgroups that take turns, bf16",
       .technique = "attention_steps",
-      .knobs = {{.name = "heads", .cuda = 32, .max = 4096, .help = "of all sequences of a batch"},
-                {.name = "sequence",
-                 .cuda = 8192,
-                 .min = 128,
-                 .max = 1 << 15,
-                 .multiple_of = 128,
-                 .help = "queries, keys and values of each head; a query sees no later key"},
-                {.name = "head_dim",
-                 .cuda = 128,
-                 .min = 64,
-                 .max = 128,
-                 .multiple_of = 64,
-                 .help = "64 or 128"}},
+      .knobs = attention_knobs(),
       .cuda = on_cuda(),
-      .metrics = {{.name = "attention",
-                   .unit = "FLOP/s",
-                   .better = lab::Metric::Better::higher,
-                   .from = lab::Metric::From::rate,
-                   .amount = flops}},
+      .metrics = {attention_rate()},
       .bind =
           [](lab::Binder& b) {
-            const auto heads = b.knob("heads"), sequence = b.knob("sequence"),
-                       head_dim = b.knob("head_dim");
-            const std::int64_t words = heads * sequence * head_dim;
-            const std::int64_t scores = std::min(heads, kScoredHeads) * sequence * sequence;
-            // Whole numbers, so that scores are exact; of a size that makes some weights matter
-            // and many still count.
-            return Params{.q = b.input<Bf16>("q", words, lab::Fill::whole_bf16(-2, 3)),
-                          .k = b.input<Bf16>(
-                              "k", words, lab::Fill::whole_bf16_rows(-2, 3, head_dim, kKeyKinds)),
-                          .v = b.input<Bf16>("v", words, lab::Fill::whole_bf16(-8, 9)),
-                          .scores = b.scratch<float>("scores", scores),
-                          .weights = b.scratch<Bf16>("weights", scores),
-                          .out = b.output<Bf16>("out", words),
-                          .heads = static_cast<int>(heads),
-                          .sequence = static_cast<int>(sequence),
-                          .head_dim = static_cast<int>(head_dim)};
+            Params p = bind_attention(b);
+            const std::int64_t scores =
+                std::min<std::int64_t>(p.heads, kScoredHeads) * p.sequence * p.sequence;
+            p.scores = b.scratch<float>("scores", scores);
+            p.weights = b.scratch<Bf16>("weights", scores);
+            return p;
           },
       .reference =
           [](const Params& p, lab::Reference& r) {

@@ -14,15 +14,16 @@ inline constexpr std::int64_t kScoredHeads = 4;
 inline constexpr std::int64_t kKeyKinds = 64;
 
 struct Params {
-  const Bf16* q;  // [heads, sequence, head_dim]
-  const Bf16* k;  // likewise
-  const Bf16* v;  // likewise
-  float* scores;  // [kScoredHeads, sequence, sequence], scratch
-  Bf16* weights;  // likewise
-  Bf16* out;      // [heads, sequence, head_dim]: softmax(q·kᵀ/√head_dim, keys up to the query)·v
-  int heads;      // of all sequences of a batch
-  int sequence;
-  int head_dim;
+  const Bf16* q = nullptr;  // [heads, sequence, head_dim]
+  const Bf16* k = nullptr;  // likewise
+  const Bf16* v = nullptr;  // likewise
+  // likewise: softmax(q·kᵀ/√head_dim, keys up to the query)·v
+  Bf16* out = nullptr;
+  int heads = 0;  // of all sequences of a batch
+  int sequence = 0;
+  int head_dim = 0;
+  float* scores = nullptr;  // [kScoredHeads, sequence, sequence], scratch of rungs that keep them
+  Bf16* weights = nullptr;  // likewise
 
   float scale() const { return 1 / std::sqrt(static_cast<float>(head_dim)); }
   /// For exponentials that are powers of two.
