@@ -37,6 +37,16 @@ Fill Fill::whole_bf16(std::int64_t low, std::int64_t bound) {
   return {.rule = Rule::whole_bf16, .first = low, .bound = bound};
 }
 
+Fill Fill::whole_bf16_rows(std::int64_t low, std::int64_t bound, std::int64_t row,
+                           std::int64_t kinds) {
+  check(row > 0 && kinds > 0, "rows that repeat have a length and a number of kinds");
+  Fill fill = whole_bf16(low, bound);
+  fill.row = row;
+  fill.kinds = kinds;
+  fill.mixes = false;
+  return fill;
+}
+
 Fill Fill::whole_f8e4m3(std::int64_t low, std::int64_t bound) {
   check(low >= -16 && bound <= 17, "e4m3 does not hold all of these whole numbers");
   return {.rule = Rule::whole_f8e4m3, .first = low, .bound = bound};
@@ -79,7 +89,8 @@ void Fill::write(void* out, std::int64_t begin, std::int64_t end, std::size_t el
       });
     case Rule::whole_bf16:
       return write_each<Bf16>(out, begin, end, element_bytes, [&](std::int64_t i) {
-        return to_bf16(static_cast<float>(integer_value(random, first, bound, i)));
+        return to_bf16(
+            static_cast<float>(integer_value(random, first, bound, repeated_index(i, row, kinds))));
       });
     case Rule::whole_f8e4m3:
       return write_each<F8e4m3>(out, begin, end, element_bytes, [&](std::int64_t i) {

@@ -32,6 +32,7 @@ struct Fill {
   float low = 0, high = 0;               // uniform, layouts
   std::int64_t first = 0, bound = 0;     // integers, whole numbers; permutation: of `bound`
   std::int64_t fields = 0, records = 0;  // layouts
+  std::int64_t row = 0, kinds = 0;       // whole_bf16: elements of a row, different rows; 0: all
   /// custom: (destination of element `begin`, begin, end, random source of this buffer and seed)
   std::function<void(void* out, std::int64_t begin, std::int64_t end, const Random& random)> make =
       {};
@@ -47,6 +48,11 @@ struct Fill {
   /// The same as bf16 or e4m3, which hold all whole numbers up to 256 and 16.
   static Fill whole_bf16(std::int64_t low, std::int64_t bound);
   static Fill whole_f8e4m3(std::int64_t low, std::int64_t bound);
+  /// Rows of which only `kinds` are different, in an order that does not depend on the seed
+  /// (row_kind()): what is computed of each row and would be too much for a reference is then
+  /// computed of each kind.
+  static Fill whole_bf16_rows(std::int64_t low, std::int64_t bound, std::int64_t row,
+                              std::int64_t kinds);
   static Fill permutation(std::int64_t size);  // i32: 0 to size - 1 in a random order, over again
   /// f32: records of `fields` uniform values as structs, and after them the same field by field.
   static Fill both_layouts(float low, float high, std::int64_t fields, std::int64_t records);

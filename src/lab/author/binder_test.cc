@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "core/check.h"
 #include "core/narrow_floats.h"
+#include "lab/author/fill_rule.h"
 
 namespace gauntlet::lab::inline author {
 namespace {
@@ -146,6 +148,20 @@ TEST(Fill, makes_the_same_whole_numbers_of_every_type) {
   }
   EXPECT_THROW(Fill::whole_bf16(-300, 300), Fault) << "300 is not a bf16";
   EXPECT_THROW(Fill::whole_f8e4m3(-17, 17), Fault) << "17 is not an e4m3";
+}
+
+TEST(Fill, repeats_rows_of_a_few_kinds) {
+  constexpr std::int64_t kRow = 8, kRows = 500, kKinds = 5;
+  const auto words = filled<Bf16>(Fill::whole_bf16_rows(-8, 9, kRow, kKinds), kRow * kRows, 3);
+  const auto row = [&](std::int64_t i) { return std::span(words).subspan(i * kRow, kRow); };
+  std::vector<std::int64_t> first_of(kKinds, -1);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    auto& first = first_of[static_cast<std::size_t>(row_kind(i, kKinds))];
+    if (first < 0) first = i;
+    EXPECT_TRUE(std::ranges::equal(row(i), row(first))) << i;
+  }
+  EXPECT_TRUE(std::ranges::none_of(first_of, [](std::int64_t i) { return i < 0; }));
+  EXPECT_FALSE(std::ranges::equal(row(first_of[0]), row(first_of[1])));
 }
 
 TEST(Fill, writes_an_odd_number_of_bytes_and_none_beyond) {

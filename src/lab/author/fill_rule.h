@@ -30,6 +30,17 @@ constexpr std::int64_t field_index(std::int64_t index, std::int64_t fields, std:
   return index < words ? index % fields * records + index / fields : index - words;
 }
 
+/// Which of `kinds` rows comes `row`-th, whatever the seed: in no order that a tile could follow.
+constexpr std::int64_t row_kind(std::int64_t row, std::int64_t kinds) {
+  return static_cast<std::int64_t>(
+      Random(0).below(static_cast<std::uint64_t>(kinds), static_cast<std::uint64_t>(row)));
+}
+
+/// Whose value element `index` has, where rows are repeated; its own where kinds is 0.
+constexpr std::int64_t repeated_index(std::int64_t index, std::int64_t row, std::int64_t kinds) {
+  return kinds == 0 ? index : row_kind(index / row, kinds) * row + index % row;
+}
+
 /// Eight bytes at a time: word `index` of a buffer.
 constexpr std::uint64_t byte_word(const Random& random, std::uint64_t index) {
   return random.bits(8 * index);

@@ -24,6 +24,7 @@ struct Job {
   float low, high;
   std::int64_t first, bound;
   std::int64_t fields, records;
+  std::int64_t row, kinds;
 };
 
 /// As the host rounds it: no product that is fused with the sum.
@@ -52,8 +53,8 @@ __global__ void __launch_bounds__(kThreads) make_words(Job job) {
     } else if constexpr (rule == Fill::Rule::whole_floats) {
       floats[i] = static_cast<float>(integer_value(random, job.first, job.bound, i));
     } else if constexpr (rule == Fill::Rule::whole_bf16) {
-      static_cast<Bf16*>(job.out)[i] =
-          to_bf16(static_cast<float>(integer_value(random, job.first, job.bound, i)));
+      static_cast<Bf16*>(job.out)[i] = to_bf16(static_cast<float>(
+          integer_value(random, job.first, job.bound, repeated_index(i, job.row, job.kinds))));
     } else if constexpr (rule == Fill::Rule::whole_f8e4m3) {
       static_cast<F8e4m3*>(job.out)[i] =
           to_f8e4m3(static_cast<float>(integer_value(random, job.first, job.bound, i)));
@@ -105,7 +106,9 @@ bool fill_on_device(const InputJob& input, cudaStream_t stream) {
                 .first = fill.first,
                 .bound = fill.bound,
                 .fields = fill.fields,
-                .records = fill.records};
+                .records = fill.records,
+                .row = fill.row,
+                .kinds = fill.kinds};
   switch (fill.rule) {
     case Fill::Rule::zeros:
       cuda_check(cudaMemsetAsync(input.data, 0, static_cast<std::size_t>(bytes), stream));
