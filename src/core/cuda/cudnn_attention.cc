@@ -102,7 +102,7 @@ constexpr int kHeuristicA = 3;
 
 using Raw = void*;
 
-struct Functions {
+struct CudnnFunctions {
   int (*create)(Raw*) = nullptr;
   int (*destroy)(Raw) = nullptr;
   int (*set_stream)(Raw, CUstream_st*) = nullptr;
@@ -127,8 +127,8 @@ bool find_cudnn(const DynamicLibrary& library, const char* name, F*& function, E
   return static_cast<bool>(found);
 }
 
-Expected<Functions> cudnn_functions_of(const DynamicLibrary& library) {
-  Functions f;
+Expected<CudnnFunctions> cudnn_functions_of(const DynamicLibrary& library) {
+  CudnnFunctions f;
   Error missing;
   const bool complete = find_cudnn(library, "cudnnCreate", f.create, missing) &&
                         find_cudnn(library, "cudnnDestroy", f.destroy, missing) &&
@@ -157,7 +157,7 @@ enum Id : std::int64_t { kQ = 1, kK, kV, kOut, kScale, kMasked, kFirstVirtual };
 /// Makes descriptors; the first refusal is kept and stops the rest.
 class Builder {
  public:
-  Builder(const Functions& call, std::vector<Raw>& made) : call_(call), made_(made) {}
+  Builder(const CudnnFunctions& call, std::vector<Raw>& made) : call_(call), made_(made) {}
 
   const std::string& fault() const { return fault_; }
   bool good() const { return fault_.empty(); }
@@ -190,7 +190,7 @@ class Builder {
     }
   }
 
-  const Functions& call_;
+  const CudnnFunctions& call_;
   std::vector<Raw>& made_;
   std::string fault_;
 };
@@ -322,7 +322,7 @@ class AttentionGraph {
 }  // namespace
 
 struct CudnnAttention::State {
-  Functions call;
+  CudnnFunctions call;
   Raw handle = nullptr;
   std::vector<Raw> made;
   Raw plan = nullptr;

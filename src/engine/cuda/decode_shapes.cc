@@ -9,6 +9,8 @@ namespace {
 /// Batches up to here run at their own size; larger ones are padded to the next of kPadTo.
 constexpr int kExactBatch = 16;
 constexpr int kPadTo = 8;
+/// A known token and seven guesses behind it, the most that are chosen by measurement.
+constexpr int kMostGuessRows = 8;
 /// Tables are at least so wide, and then a power of two: a graph serves a sequence for long.
 constexpr int kLeastTablePages = 16;
 
@@ -38,6 +40,15 @@ std::vector<StepShape> decode_shapes(const DecodeLimits& limits) {
                           .max_query = 1,
                           .greedy = greedy});
         sequences = batch;
+      }
+      for (int rows = 2; rows <= std::min(kMostGuessRows, limits.rows); ++rows) {
+        shapes.push_back({.tokens = rows,
+                          .sequences = rows,
+                          .table_stride = table,
+                          .logit_rows = rows,
+                          .max_query = 1,
+                          .guesses = true,
+                          .greedy = greedy});
       }
     }
     pages = table + 1;

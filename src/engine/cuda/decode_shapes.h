@@ -19,8 +19,8 @@ int padded_batch(int sequences, const DecodeLimits& limits);
 /// How wide a table is made for sequences of up to so many pages.
 int padded_table(int pages, const DecodeLimits& limits);
 
-/// Every shape in which all sequences sample one token, greedily or not, with nothing masked; the
-/// shortest contexts first.
+/// Every shape in which all sequences sample one token, greedily or not, with nothing masked, and
+/// those of one sequence's token with guesses behind it; the shortest contexts first.
 std::vector<StepShape> decode_shapes(const DecodeLimits& limits);
 
 }  // namespace gauntlet::engine::cuda

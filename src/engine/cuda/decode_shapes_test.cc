@@ -38,6 +38,22 @@ TEST(DecodeShapes, are_few_and_begin_with_short_contexts) {
   EXPECT_EQ(shapes.back().tokens, 61);
 }
 
+TEST(DecodeShapes, hold_one_sequence_with_up_to_seven_guesses) {
+  const auto shapes = decode_shapes({.sequences = 1, .pages = 20, .rows = 16});
+  for (const int table : {16, 20}) {
+    for (int rows = 2; rows <= 8; ++rows) {
+      EXPECT_EQ(std::ranges::count_if(shapes,
+                                      [&](const StepShape& shape) {
+                                        return shape.guesses && shape.greedy &&
+                                               shape.tokens == rows && shape.table_stride == table;
+                                      }),
+                1)
+          << rows << " rows, " << table << " pages";
+    }
+  }
+  EXPECT_EQ(shapes.size(), (1 + 7) * 2 * 2u);
+}
+
 TEST(DecodeShapes, one_sequence_of_one_page_has_one_table) {
   const auto shapes = decode_shapes({.sequences = 1, .pages = 1});
   ASSERT_EQ(shapes.size(), 2u);

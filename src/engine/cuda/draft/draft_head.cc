@@ -249,6 +249,25 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
   }
 }
 
+void DraftHead::capture_ahead() {
+  constexpr int kGuesses[] = {1, 3, 5, 7};
+  constexpr std::int64_t kPositions = 4096;
+  if (config_.graphs != Graphs::on) return;
+  const int longest =
+      table_stride(pages_of(static_cast<int>(std::min(config_.longest, kPositions))));
+  for (int stride = table_stride(1); stride <= longest; stride *= 2) {
+    for (const int guesses : kGuesses) {
+      for (int tokens = 1; tokens <= guesses + 1; ++tokens) {
+        const StepShape shape{
+            .tokens = tokens, .sequences = 1, .table_stride = stride, .logit_rows = guesses};
+        const auto work = [&](cudaStream_t stream) { compute(shape, stream); };
+        if (!graphs_.prepare(shape, stream_, work)) return;
+      }
+    }
+  }
+  stream_.wait();
+}
+
 void DraftHead::start(const StepShape& shape) {
   if (config_.graphs == Graphs::on && shape.logit_rows > 0) {
     graphs_.launch(shape, stream_, [&](cudaStream_t stream) { compute(shape, stream); });

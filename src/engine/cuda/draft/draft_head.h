@@ -84,6 +84,9 @@ class DraftHead {
   void upload(std::span<const HeadRow> rows, std::span<const HeadText> texts,
               const StepShape& shape);
   void start(const StepShape& shape);
+  /// The graphs of one text's usual steps: captured when it first comes, a shape takes the time of
+  /// many tokens, and whoever measures whether guessing pays would believe that.
+  void capture_ahead();
   void compute(const StepShape& shape, cudaStream_t stream);
   /// One position of each row: features come in and go out. Returns where they went.
   float* layer(const float* embedded, float* features, int rows,

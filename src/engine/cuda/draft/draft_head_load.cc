@@ -198,6 +198,7 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
   reads(down_, activated_, stride(shape.intermediate));
   reads(lm_head_, final_, stride(hidden));
   cuda_check(cudaDeviceSynchronize());
+  capture_ahead();
 }
 
 DraftHead::~DraftHead() { cudaStreamSynchronize(stream_); }

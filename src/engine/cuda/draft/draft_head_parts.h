@@ -22,10 +22,10 @@ inline std::int64_t width(const model::EagleHeadConfig& config) {
 inline std::int64_t kv_width(const model::EagleHeadConfig& config) {
   return config.num_kv_heads * config.head_dim;
 }
-/// Tables are as long as graphs are made for.
+/// Tables are as long as graphs are made for, which serve a text of up to 1,024 positions at first.
 inline int table_stride(std::int64_t pages) {
   return static_cast<int>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 1))));
+      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 16))));
 }
 inline kernels::cuda::DecodeShape decode_shape(const model::EagleHeadConfig& config, int rows,
                                                int max_context, int num_sms) {
