@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "core/cuda/check.h"
@@ -111,9 +111,9 @@ class Memory final : public MulticastMemory {
   }
 
   void* own(int index) const override {
-    return reinterpret_cast<void*>(parts_[static_cast<std::size_t>(index)].mapping.address);
+    return pointer(parts_[static_cast<std::size_t>(index)].mapping);
   }
-  void* all() const override { return reinterpret_cast<void*>(all_.address); }
+  void* all() const override { return pointer(all_); }
 
  private:
   using Handle = CUmemGenericAllocationHandle;
@@ -123,6 +123,9 @@ class Memory final : public MulticastMemory {
     bool bound = false;
     Mapping mapping;
   };
+
+  /// The driver's addresses are numbers.
+  static void* pointer(const Mapping& mapping) { return std::bit_cast<void*>(mapping.address); }
 
   Expected<void> call(const char* name, CUresult result) const {
     if (result == CUDA_SUCCESS) return {};
