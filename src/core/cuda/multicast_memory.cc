@@ -139,10 +139,9 @@ class Memory final : public MulticastMemory {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = part.device};
-    const auto made = call("cuMemCreate", driver_.allocate(&part.memory, bytes_, &properties, 0));
+    auto made = call("cuMemCreate", driver_.allocate(&part.memory, bytes_, &properties, 0));
     if (!made) return made;
-    const auto bound =
-        call("cuMulticastBindMem", driver_.bind(object_, 0, part.memory, 0, bytes_, 0));
+    auto bound = call("cuMulticastBindMem", driver_.bind(object_, 0, part.memory, 0, bytes_, 0));
     part.bound = static_cast<bool>(bound);
     return bound;
   }
