@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "core/cuda/check.h"
@@ -111,9 +111,9 @@ class Memory final : public MulticastMemory {
   }
 
   void* own(int index) const override {
-    return reinterpret_cast<void*>(parts_[static_cast<std::size_t>(index)].mapping.address);
+    return pointer(parts_[static_cast<std::size_t>(index)].mapping);
   }
-  void* all() const override { return reinterpret_cast<void*>(all_.address); }
+  void* all() const override { return pointer(all_); }
 
  private:
   using Handle = CUmemGenericAllocationHandle;
@@ -123,6 +123,9 @@ class Memory final : public MulticastMemory {
     bool bound = false;
     Mapping mapping;
   };
+
+  /// The driver's addresses are numbers.
+  static void* pointer(const Mapping& mapping) { return std::bit_cast<void*>(mapping.address); }
 
   Expected<void> call(const char* name, CUresult result) const {
     if (result == CUDA_SUCCESS) return {};
@@ -136,10 +139,9 @@ class Memory final : public MulticastMemory {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = part.device};
-    const auto made = call("cuMemCreate", driver_.allocate(&part.memory, bytes_, &properties, 0));
+    auto made = call("cuMemCreate", driver_.allocate(&part.memory, bytes_, &properties, 0));
     if (!made) return made;
-    const auto bound =
-        call("cuMulticastBindMem", driver_.bind(object_, 0, part.memory, 0, bytes_, 0));
+    auto bound = call("cuMulticastBindMem", driver_.bind(object_, 0, part.memory, 0, bytes_, 0));
     part.bound = static_cast<bool>(bound);
     return bound;
   }

@@ -98,7 +98,10 @@ Expected<std::unique_ptr<MpiExchange>> MpiExchange::find() {
   if (complete) complete = take("ompi_mpi_comm_world", mpi.world);
   if (complete) complete = take("ompi_mpi_byte", mpi.byte);
   if (!complete) return complete.error();
-  static_cast<void>(take("MPIX_Query_cuda_support", mpi.cuda_support));
+  // One that does not know the question has no support.
+  if (const auto asked = take("MPIX_Query_cuda_support", mpi.cuda_support); !asked) {
+    mpi.cuda_support = nullptr;
+  }
   library->keep_loaded();
   return std::unique_ptr<MpiExchange>(std::make_unique<Messages>(mpi));
 }

@@ -17,40 +17,58 @@
 
 namespace gauntlet::lab::inline author {
 
-Side counted(std::vector<Count> counts, std::function<void()> run) {
+namespace {
+
+/// Of each count, how much it and what it is divided by grew over the runs since it was last asked.
+class Growth {
+ public:
+  enum class Whose { labs, pairs };
+
+  explicit Growth(std::vector<Count> counts) : counts_(std::move(counts)), of_(counts_.size()) {}
+
+  void add(const std::function<void()>& run) {
+    const std::vector<Totals> before = read();
+    run();
+    const std::vector<Totals> after = read();
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      of_[i].counted += after[i].counted - before[i].counted;
+      of_[i].per += counts_[i].per ? after[i].per - before[i].per : 1;
+    }
+  }
+  std::map<std::string, double> take(Whose whose) {
+    std::map<std::string, double> outcomes;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i].seal.is_set() != (whose == Whose::labs)) continue;
+      const Totals since = std::exchange(of_[i], {});
+      if (!(since.per > 0) || std::isnan(since.counted)) continue;
+      outcomes[counts_[i].name] = since.counted / since.per;
+    }
+    return outcomes;
+  }
+
+ private:
   struct Totals {
     double counted = 0;
     double per = 0;
   };
-  const auto totals = std::make_shared<std::vector<Totals>>(counts.size());
-  const auto read = [counts] {
+  std::vector<Totals> read() const {
     std::vector<Totals> now;
-    for (const Count& count : counts) now.push_back({count.total(), count.per ? count.per() : 0});
+    now.reserve(counts_.size());
+    for (const Count& count : counts_) now.push_back({count.total(), count.per ? count.per() : 0});
     return now;
-  };
-  Side side([counts, read, totals, run = std::move(run)] {
-    const std::vector<Totals> before = read();
-    run();
-    const std::vector<Totals> after = read();
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      (*totals)[i].counted += after[i].counted - before[i].counted;
-      (*totals)[i].per += counts[i].per ? after[i].per - before[i].per : 1;
-    }
-  });
-  const auto of = [counts, totals](bool by_lab) {
-    return [counts, totals, by_lab] {
-      std::map<std::string, double> outcomes;
-      for (std::size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i].seal.is_set() != by_lab) continue;
-        const Totals since = std::exchange((*totals)[i], {});
-        if (!(since.per > 0) || std::isnan(since.counted)) continue;
-        outcomes[counts[i].name] = since.counted / since.per;
-      }
-      return outcomes;
-    };
-  };
-  side.outcomes = of(false);
-  LabCounts::attach(side, of(true));
+  }
+
+  std::vector<Count> counts_;
+  std::vector<Totals> of_;
+};
+
+}  // namespace
+
+Side counted(std::vector<Count> counts, std::function<void()> run) {
+  const auto growth = std::make_shared<Growth>(std::move(counts));
+  Side side([growth, run = std::move(run)] { growth->add(run); });
+  side.outcomes = [growth] { return growth->take(Growth::Whose::pairs); };
+  LabCounts::attach(side, [growth] { return growth->take(Growth::Whose::labs); });
   return side;
 }
 

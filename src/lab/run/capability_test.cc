@@ -133,8 +133,9 @@ TEST(Capability, names_the_first_of_several_that_is_missing) {
 
 TEST(Capability, passes_on_what_a_probe_says) {
   Probes probes;
-  for (const auto& [need, probe] : probes_of({})) {
-    probes[need] = [need = need]() -> Expected<void> { return Error{"no " + need + ": buy one"}; };
+  for (const auto& known : probes_of({})) {
+    const std::string& name = known.first;
+    probes[name] = [name]() -> Expected<void> { return Error{"no " + name + ": buy one"}; };
   }
   ASSERT_EQ(probes.size(), 15u);
   for (const auto& [need, probe] : probes) {

@@ -306,7 +306,8 @@ std::vector<std::int32_t> DraftHead::guess(std::span<const HeadRow> rows,
   const StepShape shape = shape_of(rows, texts, count);
   upload(rows, texts, shape);
   start(shape);
-  const auto num_choices = static_cast<std::size_t>(shape.sequences * count);
+  const auto num_choices =
+      static_cast<std::size_t>(shape.sequences) * static_cast<std::size_t>(count);
   cuda_check(cudaMemcpyAsync(host_choices_.data(), choices_, num_choices * sizeof(RowChoice),
                              cudaMemcpyDeviceToHost, stream_));
   stream_.wait();

@@ -164,8 +164,8 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
   std::vector<float2> angles(static_cast<std::size_t>(positions * kHeadDim / 2));
   for (std::size_t i = 0; i < angles.size(); ++i) {
     const double exponent = static_cast<double>(2 * (i % (kHeadDim / 2))) / kHeadDim;
-    const double angle =
-        static_cast<double>(i / (kHeadDim / 2)) * std::pow(shape.rope_theta, -exponent);
+    const std::size_t position = i / (kHeadDim / 2);
+    const double angle = static_cast<double>(position) * std::pow(shape.rope_theta, -exponent);
     angles[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
   }
   copy(rope_, angles.data(), angles.size() * sizeof(float2));

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/targets/catalog.h"
-#include "tests/doc_tables.h"
+#include "tests/pages/doc_tables.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {

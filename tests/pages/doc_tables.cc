@@ -1,4 +1,4 @@
-#include "tests/doc_tables.h"
+#include "tests/pages/doc_tables.h"
 
 #include <fmt/format.h>
 

@@ -18,7 +18,7 @@
 
 #include "core/text/text.h"
 #include "stats/interval_json.h"
-#include "tests/doc_tables.h"
+#include "tests/pages/doc_tables.h"
 #include "tests/program.h"
 
 namespace gauntlet::tests {
