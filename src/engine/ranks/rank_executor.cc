@@ -236,6 +236,7 @@ Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
   check(world.rank() == 0, "rank 0 leads");
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
+  if (config.probe != nullptr) rank->runner->watch(config.probe);
   // Packing takes some of them minutes longer than others: no time limit.
   for (int from = 1; from < world.size(); ++from) {
     if (const auto ready = world.receive_any(from); !ready) return ready.error();
@@ -251,6 +252,7 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
   check(world.rank() > 0, "rank 0 leads, others follow");
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
+  if (config.probe != nullptr) rank->runner->watch(config.probe);
   if (const auto told = world.send(0, {}); !told) return told.error();
   world.set_timeout(config.timeout_s);
   const Mesh& mesh = config.mesh;

@@ -116,6 +116,11 @@ void PeerSum::gather(const PartialColumns& part, void* stream) {
   put_columns(others, {.stream = queue});
 }
 
+std::unique_lock<std::mutex> PeerSum::turn() {
+  if (!window_->shares_process()) return {};
+  return std::unique_lock(PeerWindow::launching());
+}
+
 void PeerSum::wait(const std::function<bool()>& is_done) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(groups_.timeout_s);

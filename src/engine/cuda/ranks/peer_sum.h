@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "core/ranks/process_watch.h"
@@ -19,6 +20,7 @@ class PeerSum final : public RankSum {
 
   void add_up(const PartialRows& part, void* stream) override;
   void gather(const PartialColumns& part, void* stream) override;
+  std::unique_lock<std::mutex> turn() override;
   void wait(const std::function<bool()>& is_done) override;
 
  private:
