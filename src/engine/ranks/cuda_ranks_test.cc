@@ -342,10 +342,15 @@ class RankOfJob {
     if (group_.rank() == 0) {
       compare(alone_, other_, "one executor in another order of sums");
     }
-    together({.cuda = {.graphs = Graphs::off}}, nullptr, [&](Executor& executor) {
-      EXPECT_TRUE(choices_of(executor, kLong, kSteps, &alone_).logits == captured.logits)
-          << "captured steps have other bits";
-    });
+    for (const RankMeeting meeting : {RankMeeting::on_streams, RankMeeting::on_hosts}) {
+      together(
+          {.cuda = {.graphs = Graphs::off}}, nullptr,
+          [&](Executor& executor) {
+            EXPECT_TRUE(choices_of(executor, kLong, kSteps, &alone_).logits == captured.logits)
+                << "captured steps have other bits";
+          },
+          meeting);
+    }
     say("done");
   }
 
@@ -368,11 +373,13 @@ class RankOfJob {
   }
 
   void together(const EngineOptions& options, LayerProbe* probe,
-                const std::function<void(Executor&)>& body) {
+                const std::function<void(Executor&)>& body,
+                RankMeeting meeting = RankMeeting::on_streams) {
     const RankConfig config{.mesh = *Mesh::parse(mesh_),
                             .cpu = {},
                             .cuda = gpu(options),
-                            .timeout_s = 30,
+                            .timeout_s = 10,
+                            .meeting = meeting,
                             .probe = probe};
     const auto done = as_rank(group_, weights_, config, body);
     ASSERT_TRUE(done) << done.error().message;
