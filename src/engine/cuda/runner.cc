@@ -194,6 +194,7 @@ Ticket CudaRunner::start(StepData step) {
   Flight& flight = flight_of(started_ + 1);
   auto parts = cut_step(step, variants().determinism, decode_limits(), model_.config.vocab);
   flight.begin(std::move(step), std::move(parts));
+  const auto turn = rank_sum_ ? rank_sum_->turn() : std::unique_lock<std::mutex>();
   kv_.copy(flight.step.copies, stream_);
   const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * most_parts();
   for (std::size_t p = 0; p < flight.parts.size(); ++p) {
