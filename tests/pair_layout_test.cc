@@ -5,9 +5,11 @@
 #include <bit>
 #include <cstdint>
 #include <set>
+#include <utility>
 
 #include "catalog/ch09/wgmma_matmul/swizzle.h"
 #include "catalog/ch10/cluster_matmul/sharing.h"
+#include "catalog/labs/matmul_ladder/tile_order.h"
 #include "ptx/tcgen05_descriptor.h"
 
 namespace gauntlet::tests {
@@ -53,6 +55,29 @@ TEST(PairLayout, gives_each_block_of_a_cluster_both_tiles_once) {
     EXPECT_EQ(std::popcount(pair::sharing_rows(rank)), pair::kShares);
     EXPECT_EQ(std::popcount(pair::sharing_columns(rank)), pair::kShares);
   }
+}
+
+TEST(PairLayout, goes_to_each_tile_once_and_stays_near_it) {
+  using labs::matmul_ladder::tile_in_groups;
+  for (const int rows : {1, 7, 8, 20}) {
+    for (const int columns : {1, 5, 32}) {
+      std::set<std::pair<int, int>> places;
+      for (int tile = 0; tile < rows * columns; ++tile) {
+        const auto at = tile_in_groups(tile, rows, columns);
+        ASSERT_TRUE(at.row >= 0 && at.row < rows && at.column >= 0 && at.column < columns);
+        places.insert({at.row, at.column});
+      }
+      EXPECT_EQ(places.size(), static_cast<std::size_t>(rows * columns));
+    }
+  }
+  // 64 tiles of the middle of a large product need 8 rows and 8 columns.
+  std::set<int> rows, columns;
+  for (int tile = 256; tile < 320; ++tile) {
+    rows.insert(tile_in_groups(tile, 32, 32).row);
+    columns.insert(tile_in_groups(tile, 32, 32).column);
+  }
+  EXPECT_EQ(rows.size(), 8u);
+  EXPECT_EQ(columns.size(), 8u);
 }
 
 constexpr std::uint64_t field(std::uint64_t bits, int first, int end) {
