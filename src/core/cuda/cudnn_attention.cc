@@ -92,7 +92,7 @@ enum Mode : int {
   kDiv = 6,
   kSub = 9,
   kExp = 13,
-  kLog = 14,
+  kLog = 15,
   kAtLeast = 303,
   kIndex = 501,
   kSelect = 601
