@@ -161,7 +161,10 @@ class Consumer {
     if (group_ == 0) give_turn(0);
     for (;; q_at_.advance()) {
       wait_for(shared_.q_full[q_at_.stage], q_at_.parity);
-      const int index = *const_cast<volatile int*>(&shared_.tile[q_at_.stage]);
+      // Only the lane that gives the stage back reads it.
+      int index = 0;
+      if (threadIdx.x % 32 == 0) index = shared_.tile[q_at_.stage];
+      index = __shfl_sync(~0u, index, 0);
       if (index < 0) break;
       const Tile tile = work_.tiles[index];
       const int first = tile.first + group_ * kGroupRows;
@@ -184,7 +187,6 @@ class Consumer {
 
   /// Each warp gives back what it has read.
   static __device__ __forceinline__ void release(std::uint64_t& barrier) {
-    __syncwarp();
     if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
   }
 
