@@ -17,23 +17,20 @@ namespace gauntlet::labs::attention_ladder::cuda {
 enum class Turns { free, ping_pong };
 enum class Softmax { alone, beside_products };
 
-template <int kHeadDim_, int kKeys_, int kGroups_, Turns kTurns_, Softmax kSoftmax_,
-          int kPolynomialOf_ = 0, Element kElement_ = Element::bf16, int kStages_ = 2,
-          int kVariant_ = 0, int kQStages_ = 1>
+template <int kHeadDim_, int kGroups_, Turns kTurns_, Softmax kSoftmax_,
+          Element kElement_ = Element::bf16>
 struct Config {
   static constexpr int kHeadDim = kHeadDim_;
-  static constexpr int kKeys = kKeys_;      // of a block
+  static constexpr int kKeys = 128;         // of a block
   static constexpr int kGroups = kGroups_;  // warpgroups that attend
   static constexpr Turns kTurns = kTurns_;
   static constexpr Softmax kSoftmax = kSoftmax_;
-  static constexpr int kPolynomialOf = kPolynomialOf_;  // every so many-th exponential; 0: none
   static constexpr Element kElement = kElement_;
   static constexpr int kElementBytes = kElement == Element::bf16 ? 2 : 1;
   static constexpr int kRaised = kElement == Element::bf16 ? 0 : 8;
   static constexpr int kRows = kGroups * kGroupRows;
-  static constexpr int kStages = kStages_;
-  static constexpr int kVariant = kVariant_;
-  static constexpr int kQStages = kQStages_;  // tiles whose queries are there
+  static constexpr int kStages = 2;
+  static constexpr int kQStages = 1;  // tiles whose queries are there
   /// Queries and keys lie in atoms of rows as wide as a swizzle.
   static constexpr int kRowBytes = kHeadDim * kElementBytes < 128 ? kHeadDim * kElementBytes : 128;
   static constexpr int kAtoms = kHeadDim * kElementBytes / kRowBytes;
@@ -273,7 +270,7 @@ class Consumer {
       release(shared_.k_empty[at_.stage]);
       if (blocks == 1) release(shared_.q_empty[q_at_.stage]);
       mask_later_keys<C::kKeys>(scores, first % C::kKeys);
-      soften<C::kKeys, C::kPolynomialOf, C::kRaised>(rows, shrink, scores, work_.scale);
+      soften<C::kKeys, C::kRaised>(rows, shrink, scores, work_.scale);
       pack_weights<C>(weights, scores);
     }
     for (int left = blocks - 1; left > 0; --left) {
@@ -284,10 +281,9 @@ class Consumer {
       take_turn();
       if constexpr (C::kSoftmax == Softmax::beside_products) {
         issue_next_scores(scores, at_.stage);
-        if constexpr (C::kVariant == 1) give_turn();
         wait_for(shared_.v_full[of_values.stage], of_values.parity);
         issue_weighted_values(of_values.stage);
-        if constexpr (C::kVariant != 1) give_turn();
+        give_turn();
         ptx::wgmma_wait_group<1>();
       } else {
         wait_for(shared_.v_full[of_values.stage], of_values.parity);
@@ -301,7 +297,7 @@ class Consumer {
       ptx::wgmma_registers_change(scores);
       release(shared_.k_empty[at_.stage]);
       if (left == 1) release(shared_.q_empty[q_at_.stage]);
-      soften<C::kKeys, C::kPolynomialOf, C::kRaised>(rows, shrink, scores, work_.scale);
+      soften<C::kKeys, C::kRaised>(rows, shrink, scores, work_.scale);
       if constexpr (C::kSoftmax == Softmax::beside_products) {
         ptx::wgmma_wait_group<0>();
         ptx::wgmma_registers_change(out);
@@ -309,8 +305,7 @@ class Consumer {
         release(shared_.v_empty[of_values.stage]);
       }
       // Once the greatest scores have been seen, nothing shrinks.
-      if (C::kVariant == 2 || __any_sync(~0u, shrink[0] != 1 || shrink[1] != 1))
-        scale_rows<C::kHeadDim>(out, shrink);
+      if (__any_sync(~0u, shrink[0] != 1 || shrink[1] != 1)) scale_rows<C::kHeadDim>(out, shrink);
       pack_weights<C>(weights, scores);
     }
     wait_for(shared_.v_full[at_.stage], at_.parity);
