@@ -51,8 +51,8 @@ inline int heads_in_cache(const Params& p, std::int64_t l2_bytes, std::int64_t e
 template <class C>
 struct PreparedAttention {
   AttentionMaps maps{};
-  AttentionWork work{};
   DeviceMemory counters{2 * sizeof(unsigned)};
+  AttentionWork work{};
   unsigned blocks = 0;
 
   PreparedAttention(const Params& p, const lab::Cuda& cuda)
