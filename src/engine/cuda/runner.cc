@@ -83,7 +83,7 @@ class CudaRunner final : public Runner {
   ~CudaRunner() override {
     try {
       // What was left in flight may wait for ranks that are lost.
-      if (rank_sum_) rank_sum_->wait([this] { return stream_.is_idle(); });
+      if (rank_sum_) rank_sum_->wait([this] { return is_done(cudaStreamQuery(stream_)); });
     } catch (const std::exception&) {
       // The stream goes on without them, or an error of the device stays where it is.
     }
@@ -240,7 +240,7 @@ std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   finished_ = ticket;
   device_.use();
   if (rank_sum_) {
-    rank_sum_->wait([&] { return flight.done.happened(); });
+    rank_sum_->wait([&] { return flight.done.is_passed(); });
   } else {
     flight.done.wait();
   }
