@@ -63,7 +63,12 @@ lab::BackendFacts on_cuda() {
                     "warpgroups are back on one tile of 128 x 256, and tiles that run at the same "
                     "time are neighbours both ways.",
            .witness = Witness::counter("sm__ctas_launched.sum", Witness::Moves::falls, 2,
-                                       "blocks launched")}}};
+                                       "blocks launched")},
+          {.name = "stream_k",
+           .claim = "The tiles of the last round and a half are shared out by steps of their sums, "
+                    "so that no SM waits for others at the end; where a tile is cut, two blocks "
+                    "pass its sums through L2.",
+           .witness = tensor_cores(1.005)}}};
 }
 
 }  // namespace

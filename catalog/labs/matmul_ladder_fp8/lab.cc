@@ -31,8 +31,21 @@ lab::BackendFacts on_cuda() {
       .rungs = {{.name = "wgmma",
                  .claim = "Tensor cores read shared memory themselves, 64 x 128 products at a time, "
                           "and tensor copies fill it.",
-                 .witness = Witness::counter("smsp__inst_executed.sum", Witness::Moves::falls, 1.5,
-                                             "instructions that warps executed")}}};
+                 .witness = Witness::counter("smsp__inst_executed.sum", Witness::Moves::falls, 1.3,
+                                             "instructions that warps executed")},
+                {.name = "overlapped",
+                 .claim = "The next products run while the last ones are scaled and added, which a "
+                          "second set of registers makes room for.",
+                 .witness = Witness::counter(
+                     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+                     Witness::Moves::rises, 1.02,
+                     "share of the cycles in which tensor cores work")},
+                {.name = "persistent",
+                 .claim = "Tiles of 128 x 256 fetch a quarter less than two of 128 x 128, a "
+                          "block's rows of A pass through registers once for all columns, and the "
+                          "next tile is fetched while one is stored.",
+                 .witness = Witness::counter("sm__ctas_launched.sum", Witness::Moves::falls, 2,
+                                             "blocks launched")}}};
 }
 
 /// A matrix with every element times its scale. Whole numbers of four bits times scales of eight are
