@@ -28,7 +28,6 @@ constexpr int kTileColumns = 256;
 constexpr int kPart = 64;      // columns that are multiplied at once
 constexpr int kSteps = kStageDepth / 32;  // of K per product
 constexpr int kStages = 4;
-constexpr int kBoxes = 2;  // of a warp, on their way to C
 // 128 sums, 64 parts and 16 of A do not fit into a third of the registers.
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = 232;
@@ -83,32 +82,6 @@ __device__ __forceinline__ void add_part(float (&sums)[kTileColumns / 2],
     s[2] += scales.lower * parts[i + 2];
     s[3] += scales.lower * parts[i + 3];
   }
-}
-
-/// A warp's 16 rows to C, 64 columns at a time. A box is filled again once the copy before the last
-/// has read it.
-__device__ __forceinline__ void store_by_copies(const float (&sums)[kTileColumns / 2],
-                                                unsigned char (&boxes)[kBoxes][kBoxBytes],
-                                                const CUtensorMap& c_map, ptx::TileOrigin origin) {
-  const bool leads = threadIdx.x % 32 == 0;
-  const auto store = [&]<int kBox> {
-    unsigned char* box = boxes[kBox % kBoxes];
-    if (leads) ptx::bulk_wait_group_read<kBoxes - 1>();
-    __syncwarp();
-    matmul_ladder::cuda::fill_box<kBox * kBoxColumns>(sums, box);
-    ptx::fence_proxy_async_shared();
-    __syncwarp();
-    if (leads) {
-      ptx::tensor_store_2d(c_map, {.column = origin.column + kBox * kBoxColumns, .row = origin.row},
-                           box);
-      ptx::bulk_commit_group();
-    }
-  };
-  static_assert(kTileColumns == 4 * kBoxColumns);
-  store.template operator()<0>();
-  store.template operator()<1>();
-  store.template operator()<2>();
-  store.template operator()<3>();
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
