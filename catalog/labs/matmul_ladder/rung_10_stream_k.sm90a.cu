@@ -71,8 +71,8 @@ __device__ __forceinline__ void leave_end(const float (&sums)[128], const Ends& 
 
 /// The same warp of the same block in the next cluster has had more than a tile's time to leave it.
 __device__ __forceinline__ void add_end(float (&sums)[128], const Ends& ends, int launch) {
-  const int at = static_cast<int>(blockIdx.x + kBlocks) * 4 * kConsumers +
-                 static_cast<int>(threadIdx.x) / 32;
+  const int at =
+      static_cast<int>(blockIdx.x + kBlocks) * 4 * kConsumers + static_cast<int>(threadIdx.x) / 32;
   while (*static_cast<volatile int*>(ends.launch + at) != launch) {
   }
   __threadfence();
@@ -146,8 +146,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         wait_for(ring.full[place.stage], place.parity);
         const Stage& stage = ring.stages[place.stage];
         ptx::wgmma_fence();
-        start_product(sums, stage.a + group * kGroupRows * kDepth, stage.b,
-                      step > item.first);
+        start_product(sums, stage.a + group * kGroupRows * kDepth, stage.b, step > item.first);
         ptx::wgmma_commit_group();
         ptx::wgmma_wait_group<1>();  // the products of the step before are done
         if (step > item.first) release(before);

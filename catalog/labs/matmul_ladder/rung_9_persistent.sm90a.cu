@@ -1,5 +1,5 @@
-// Blocks that stay: a cluster goes from tile to tile in an order that keeps what all of them read in
-// L2, loads the next tile while it stores this one, and stores by tensor copies.
+// Blocks that stay: a cluster goes from tile to tile in an order that keeps what all of them read
+// in L2, loads the next tile while it stores this one, and stores by tensor copies.
 #include <cuda_runtime.h>
 
 #include <algorithm>

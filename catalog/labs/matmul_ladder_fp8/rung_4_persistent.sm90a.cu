@@ -25,7 +25,7 @@ constexpr int kConsumers = 2;  // warpgroups that multiply; one more loads
 constexpr int kThreads = (kConsumers + 1) * 128;
 constexpr int kTileRows = kConsumers * kGroupRows;
 constexpr int kTileColumns = 256;
-constexpr int kPart = 64;      // columns that are multiplied at once
+constexpr int kPart = 64;                 // columns that are multiplied at once
 constexpr int kSteps = kStageDepth / 32;  // of K per product
 constexpr int kStages = 4;
 // 128 sums, 64 parts and 16 of A do not fit into a third of the registers.
