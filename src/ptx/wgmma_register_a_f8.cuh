@@ -14,9 +14,8 @@ namespace gauntlet::ptx {
 // of a are those that ldmatrix brings: rows lane / 4 and 8 further at bytes 4 (lane % 4) to 4
 // (lane % 4) + 3, then both 16 bytes further. They must not change before the group has finished.
 
-__device__ __forceinline__ void wgmma_m64n64k32_f8e4m3(float (&d)[32],
-                                                       const std::uint32_t (&a)[4], std::uint64_t b,
-                                                       int scale_d) {
+__device__ __forceinline__ void wgmma_m64n64k32_f8e4m3(float (&d)[32], const std::uint32_t (&a)[4],
+                                                       std::uint64_t b, int scale_d) {
   asm volatile(
       "{\n"
       "  .reg .pred accumulate;\n"
@@ -30,9 +29,8 @@ __device__ __forceinline__ void wgmma_m64n64k32_f8e4m3(float (&d)[32],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(scale_d));
 }
 
-__device__ __forceinline__ void wgmma_m64n128k32_f8e4m3(float (&d)[64],
-                                                        const std::uint32_t (&a)[4], std::uint64_t b,
-                                                        int scale_d) {
+__device__ __forceinline__ void wgmma_m64n128k32_f8e4m3(float (&d)[64], const std::uint32_t (&a)[4],
+                                                        std::uint64_t b, int scale_d) {
   asm volatile(
       "{\n"
       "  .reg .pred accumulate;\n"

@@ -1,5 +1,5 @@
-// Who computes which steps of which tile: rounds of whole tiles, and at the end an even share of what
-// does not make a round.
+// Who computes which steps of which tile: rounds of whole tiles, and at the end an even share of
+// what does not make a round.
 #pragma once
 
 namespace gauntlet::labs::matmul_ladder {

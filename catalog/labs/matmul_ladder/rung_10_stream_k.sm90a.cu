@@ -31,7 +31,6 @@ constexpr int kTileColumns = 256;
 constexpr int kBlocks = 2;  // of a cluster, below each other: they share columns of B
 constexpr int kPartColumns = kTileColumns / kBlocks;  // that a block asks for
 constexpr int kStages = 4;
-constexpr int kBoxes = 2;  // of a warp, on their way to C
 constexpr int kProducerRegisters = 72;
 constexpr int kConsumerRegisters = 216;
 static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= 65536 / 128);
@@ -72,8 +71,8 @@ __device__ __forceinline__ void leave_end(const float (&sums)[128], const Ends& 
 
 /// The same warp of the same block in the next cluster has had more than a tile's time to leave it.
 __device__ __forceinline__ void add_end(float (&sums)[128], const Ends& ends, int launch) {
-  const int at = static_cast<int>(blockIdx.x + kBlocks) * 4 * kConsumers +
-                 static_cast<int>(threadIdx.x) / 32;
+  const int at =
+      static_cast<int>(blockIdx.x + kBlocks) * 4 * kConsumers + static_cast<int>(threadIdx.x) / 32;
   while (*static_cast<volatile int*>(ends.launch + at) != launch) {
   }
   __threadfence();
@@ -86,32 +85,6 @@ __device__ __forceinline__ void add_end(float (&sums)[128], const Ends& ends, in
     sums[4 * i + 2] += s.z;
     sums[4 * i + 3] += s.w;
   }
-}
-
-/// A warp's 16 rows to C, 64 columns at a time. A box is filled again once the copy before the last
-/// has read it.
-__device__ __forceinline__ void store_by_copies(const float (&sums)[128],
-                                                unsigned char (&boxes)[kBoxes][kBoxBytes],
-                                                const CUtensorMap& c_map, ptx::TileOrigin origin) {
-  const bool leads = threadIdx.x % 32 == 0;
-  const auto store = [&]<int kBox> {
-    unsigned char* box = boxes[kBox % kBoxes];
-    if (leads) ptx::bulk_wait_group_read<kBoxes - 1>();
-    __syncwarp();
-    fill_box<kBox * kBoxColumns>(sums, box);
-    ptx::fence_proxy_async_shared();
-    __syncwarp();
-    if (leads) {
-      ptx::tensor_store_2d(c_map, {.column = origin.column + kBox * kBoxColumns, .row = origin.row},
-                           box);
-      ptx::bulk_commit_group();
-    }
-  };
-  static_assert(kTileColumns == 4 * kBoxColumns);
-  store.template operator()<0>();
-  store.template operator()<1>();
-  store.template operator()<2>();
-  store.template operator()<3>();
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
@@ -173,8 +146,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         wait_for(ring.full[place.stage], place.parity);
         const Stage& stage = ring.stages[place.stage];
         ptx::wgmma_fence();
-        start_product(sums, stage.a + group * kGroupRows * kDepth, stage.b,
-                      step > item.first);
+        start_product(sums, stage.a + group * kGroupRows * kDepth, stage.b, step > item.first);
         ptx::wgmma_commit_group();
         ptx::wgmma_wait_group<1>();  // the products of the step before are done
         if (step > item.first) release(before);

@@ -11,10 +11,11 @@
 namespace gauntlet::labs::matmul_ladder_fp8::cuda {
 
 using matmul_ladder::cuda::kBoxBytes;
-using matmul_ladder::cuda::kBoxColumns;
+using matmul_ladder::cuda::kBoxes;
 using matmul_ladder::cuda::kBoxRows;
 using matmul_ladder::cuda::kGroupRows;
 using matmul_ladder::cuda::RingPlace;
+using matmul_ladder::cuda::store_by_copies;
 using matmul_ladder::cuda::wait_for;
 
 inline constexpr int kStageDepth = 128;  // bytes, a row of the swizzle, and elements of a scale
