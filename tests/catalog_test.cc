@@ -124,6 +124,7 @@ TEST(Catalogue, needs_only_what_the_lab_can_check) {
 TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
   MachineInfo machine;
   machine.gpus.push_back({.name = "NVIDIA H200", .compute_major = 9});
+  machine.cpu.simd = {"avx2"};
   const lab::Probes probes = {
       {"O_DIRECT", [] { return Expected<void>{}; }},
       {"gds", []() -> Expected<void> { return Error{"nvidia-fs is not loaded"}; }},
