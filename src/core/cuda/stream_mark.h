@@ -1,17 +1,8 @@
-// A place in a stream that the host may ask about, where waiting for it could take forever.
+// Order between streams: one waits, on the device, for what another had been given.
 #pragma once
-#include <cuda_runtime_api.h>
-
 #include "core/cuda/check.h"
 
 namespace gauntlet {
-
-/// Of what cudaStreamQuery() and cudaEventQuery() return.
-inline bool is_done(cudaError_t status) {
-  if (status == cudaErrorNotReady) return false;
-  cuda_check(status);
-  return true;
-}
 
 class StreamMark {
  public:
@@ -20,9 +11,10 @@ class StreamMark {
   StreamMark& operator=(const StreamMark&) = delete;
   ~StreamMark() { cudaEventDestroy(event_); }
 
-  void record(cudaStream_t stream) const { cuda_check(cudaEventRecord(event_, stream)); }
-  void wait() const { cuda_check(cudaEventSynchronize(event_)); }
-  bool is_passed() const { return is_done(cudaEventQuery(event_)); }
+  /// What the stream has been given so far. The mark and the stream are of the same device.
+  void set(cudaStream_t stream) const { cuda_check(cudaEventRecord(event_, stream)); }
+  /// What this stream is given from now on waits for what was marked, if anything was.
+  void hold(cudaStream_t stream) const { cuda_check(cudaStreamWaitEvent(stream, event_)); }
 
  private:
   cudaEvent_t event_ = nullptr;
