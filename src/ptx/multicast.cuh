@@ -22,7 +22,8 @@ __device__ __forceinline__ void tensor_load_2d_multicast(void* shared, const CUt
 
 /// Arrives at the barrier that block `rank` of the cluster has where this block has its own. It
 /// counts and orders nothing, which is enough where a stage is given back: what was read of it has
-/// been read. Releasing what the thread wrote to the cluster would take hundreds of cycles each time.
+/// been read. Releasing what the thread wrote to the cluster would take hundreds of cycles each
+/// time.
 __device__ __forceinline__ void mbarrier_arrive_at(std::uint64_t& barrier, std::uint32_t rank) {
   asm volatile(
       "{\n"

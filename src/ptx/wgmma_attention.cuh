@@ -1,10 +1,7 @@
-// wgmma in the shapes of attention: scores of K-major queries and keys in shared memory, and
-// weights in registers times values (sm_90a).
+// wgmma in the shapes of attention: weights in registers times values, which lie with a row for
+// each key or, in 8 bits, for each dimension (sm_90a).
 #pragma once
 #include <cstdint>
-
-#include "ptx/address.cuh"
-#include "ptx/wgmma_n128.cuh"
 
 namespace gauntlet::ptx {
 
@@ -16,40 +13,12 @@ namespace gauntlet::ptx {
   GAUNTLET_WGMMA_D32                                                                        \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
   "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define GAUNTLET_WGMMA_D96                                                                  \
-  GAUNTLET_WGMMA_D64                                                                        \
-  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, " \
-  "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define GAUNTLET_WGMMA_4(c, d, i) c((d)[i]), c((d)[(i) + 1]), c((d)[(i) + 2]), c((d)[(i) + 3])
 #define GAUNTLET_WGMMA_16(c, d, i)                                                             \
   GAUNTLET_WGMMA_4(c, d, i), GAUNTLET_WGMMA_4(c, d, (i) + 4), GAUNTLET_WGMMA_4(c, d, (i) + 8), \
       GAUNTLET_WGMMA_4(c, d, (i) + 12)
 #define GAUNTLET_WGMMA_32(c, d, i) GAUNTLET_WGMMA_16(c, d, i), GAUNTLET_WGMMA_16(c, d, (i) + 16)
 #define GAUNTLET_WGMMA_64(c, d, i) GAUNTLET_WGMMA_32(c, d, i), GAUNTLET_WGMMA_32(c, d, (i) + 32)
-#define GAUNTLET_WGMMA_96(c, d, i) GAUNTLET_WGMMA_64(c, d, i), GAUNTLET_WGMMA_32(c, d, (i) + 64)
-
-// d = a·b, plus d where scale_d is not 0; both are descriptors of K-major tiles. wgmma_n128.cuh has
-// 128 columns.
-#define GAUNTLET_WGMMA_SCORES(name, shape, types, count, registers, a, b, scale, tail)     \
-  __device__ __forceinline__ void name(float(&d)[count], std::uint64_t descriptor_a,       \
-                                       std::uint64_t descriptor_b, int scale_d) {          \
-    asm volatile(                                                                          \
-        "{\n"                                                                              \
-        "  .reg .pred accumulate;\n"                                                       \
-        "  setp.ne.b32 accumulate, " scale                                                 \
-        ", 0;\n"                                                                           \
-        "  wgmma.mma_async.sync.aligned." shape ".f32." types " " registers "}, " a ", " b \
-        ", accumulate, 1, 1" tail                                                          \
-        ";\n"                                                                              \
-        "}\n"                                                                              \
-        : GAUNTLET_WGMMA_##count("+f", d, 0)                                               \
-        : "l"(descriptor_a), "l"(descriptor_b), "r"(scale_d));                             \
-  }
-
-GAUNTLET_WGMMA_SCORES(wgmma_m64n64k16_bf16, "m64n64k16", "bf16.bf16", 32, GAUNTLET_WGMMA_D32, "%32",
-                      "%33", "%34", ", 0, 0")
-GAUNTLET_WGMMA_SCORES(wgmma_m64n192k16_bf16, "m64n192k16", "bf16.bf16", 96, GAUNTLET_WGMMA_D96,
-                      "%96", "%97", "%98", ", 0, 0")
 
 // d += a·b with a in registers; they must not change before the group has finished.
 #define GAUNTLET_WGMMA_VALUES(name, shape, types, count, registers, a, b, tail)            \
@@ -78,29 +47,27 @@ GAUNTLET_WGMMA_VALUES(wgmma_m64n64k32_f8e4m3_columns, "m64n64k32", "e4m3.e4m3", 
 GAUNTLET_WGMMA_VALUES(wgmma_m64n128k32_f8e4m3_columns, "m64n128k32", "e4m3.e4m3", 64,
                       GAUNTLET_WGMMA_D64, "{%64, %65, %66, %67}", "%68", "")
 
-#undef GAUNTLET_WGMMA_SCORES
 #undef GAUNTLET_WGMMA_VALUES
 #undef GAUNTLET_WGMMA_D32
 #undef GAUNTLET_WGMMA_D64
-#undef GAUNTLET_WGMMA_D96
 #undef GAUNTLET_WGMMA_4
 #undef GAUNTLET_WGMMA_16
 #undef GAUNTLET_WGMMA_32
 #undef GAUNTLET_WGMMA_64
-#undef GAUNTLET_WGMMA_96
 
-/// Tells the compiler that a wgmma writes these registers, so that nothing that reads or writes
-/// them moves over the place where the program waits for it.
-template <class T, int kCount>
-__device__ __forceinline__ void wgmma_registers_change(T (&registers)[kCount]) {
+// Tell the compiler that a wgmma reads or writes these registers, so that nothing that uses them
+// moves over the place where the program waits for it.
+
+template <int kCount>
+__device__ __forceinline__ void wgmma_registers_change(float (&registers)[kCount]) {
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if constexpr (sizeof(T) == 4 && T(0.5) != T(0)) {
-      asm volatile("" : "+f"(registers[i])::"memory");
-    } else {
-      asm volatile("" : "+r"(registers[i])::"memory");
-    }
-  }
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(registers[i])::"memory");
+}
+
+template <int kCount>
+__device__ __forceinline__ void wgmma_registers_change(std::uint32_t (&registers)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(registers[i])::"memory");
 }
 
 }  // namespace gauntlet::ptx

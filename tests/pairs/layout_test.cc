@@ -2,12 +2,17 @@
 // tiles, as they must?
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "catalog/ch09/wgmma_matmul/swizzle.h"
 #include "catalog/ch10/cluster_matmul/sharing.h"
+#include "catalog/labs/matmul_ladder/even_work.h"
+#include "catalog/labs/matmul_ladder/tile_order.h"
 #include "ptx/tcgen05_descriptor.h"
 
 namespace gauntlet::tests {
@@ -52,6 +57,70 @@ TEST(PairLayout, gives_each_block_of_a_cluster_both_tiles_once) {
   for (int rank = 0; rank < pair::kBlocks; ++rank) {
     EXPECT_EQ(std::popcount(pair::sharing_rows(rank)), pair::kShares);
     EXPECT_EQ(std::popcount(pair::sharing_columns(rank)), pair::kShares);
+  }
+}
+
+TEST(PairLayout, goes_to_each_tile_once_and_stays_near_it) {
+  using labs::matmul_ladder::tile_in_groups;
+  for (const int rows : {1, 7, 8, 20}) {
+    for (const int columns : {1, 5, 32}) {
+      std::set<std::pair<int, int>> places;
+      for (int tile = 0; tile < rows * columns; ++tile) {
+        const auto at = tile_in_groups(tile, rows, columns);
+        ASSERT_TRUE(at.row >= 0 && at.row < rows && at.column >= 0 && at.column < columns);
+        places.insert({at.row, at.column});
+      }
+      EXPECT_EQ(places.size(), static_cast<std::size_t>(rows * columns));
+    }
+  }
+  // 64 tiles of the middle of a large product need 8 rows and 8 columns.
+  std::set<int> rows, columns;
+  for (int tile = 256; tile < 320; ++tile) {
+    rows.insert(tile_in_groups(tile, 32, 32).row);
+    columns.insert(tile_in_groups(tile, 32, 32).column);
+  }
+  EXPECT_EQ(rows.size(), 8u);
+  EXPECT_EQ(columns.size(), 8u);
+}
+
+TEST(PairLayout, shares_out_every_step_of_every_tile_once) {
+  using labs::matmul_ladder::EvenWork;
+  using labs::matmul_ladder::WorkItem;
+  for (const int clusters : {1, 3, 66}) {
+    for (const int tiles : {1, 2, 5, 65, 66, 67, 132, 133, 256, 1024}) {
+      for (const int steps : {1, 3, 128}) {
+        std::vector<int> seen(static_cast<std::size_t>(tiles * steps));
+        int least = tiles * steps, most = 0;
+        for (int cluster = 0; cluster < clusters; ++cluster) {
+          EvenWork work(tiles, steps, clusters, cluster);
+          WorkItem item;
+          int own = 0, cut_ends = 0;
+          while (work.next(item)) {
+            ASSERT_LT(item.first, item.end);
+            for (int step = item.first; step < item.end; ++step) ++seen[item.tile * steps + step];
+            own += item.end - item.first;
+            if (item.first > 0) {
+              // The end of a tile of which the cluster before has the beginning: nobody else.
+              ASSERT_EQ(item.end, steps);
+              ++cut_ends;
+              EvenWork before(tiles, steps, clusters, cluster - 1);
+              WorkItem last;
+              while (before.next(last)) {
+              }
+              ASSERT_EQ(last.tile, item.tile);
+              ASSERT_EQ(last.first, 0);
+              ASSERT_EQ(last.end, item.first);
+            }
+          }
+          ASSERT_LE(cut_ends, 1);
+          least = std::min(least, own);
+          most = std::max(most, own);
+        }
+        for (const int times : seen) ASSERT_EQ(times, 1);
+        if (tiles < clusters) continue;
+        ASSERT_LE(most - least, 1) << tiles << " tiles, " << clusters;
+      }
+    }
   }
 }
 

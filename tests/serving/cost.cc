@@ -1,5 +1,6 @@
-// What does a token cost outside of the engine: handing out, writing, sending, and the client's reading? Against a
-// server that computes nothing and says the same bytes at the same times. serving_cost GAUNTLET STREAMS TOKENS ROUNDS
+// What does a token cost outside of the engine: handing out, writing, sending, and the client's
+// reading? Against a server that computes nothing and says the same bytes at the same times.
+// serving_cost GAUNTLET STREAMS TOKENS ROUNDS
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -91,7 +92,8 @@ Wave run_wave(std::uint16_t port, std::size_t num_streams, int tokens) {
 /// CPU time of the threads that do not compute; those are called "engine" and "engine worker".
 double cpu_outside_s(pid_t server) {
   double sum_s = 0;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", server))) {
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", server))) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
     double ns = 0;
@@ -108,10 +110,22 @@ struct Cost {
   double outside_us() const { return delivery_us + sending_us + client_us; }
 };
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
+/// With the lowest and the highest, between which the true one lies for eight rounds in 99 of 100.
+struct Median {
+  explicit Median(std::vector<double> values) {
+    std::ranges::sort(values);
+    value = values[values.size() / 2];
+    lowest = values.front();
+    highest = values.back();
+  }
+  std::string text() const {
+    return fmt::format("{:.2f} [{:.2f}, {:.2f}]", value, lowest, highest);
+  }
+
+  double value = 0;
+  double lowest = 0;
+  double highest = 0;
+};
 
 double delivery_s(const ServerProcess& server) {
   const auto answer = ask(server.port(), "GET", "/metrics");
@@ -124,6 +138,7 @@ int run(const std::string& gauntlet, std::size_t num_streams, int tokens, int ro
   run_wave(server.port(), num_streams, 16);
   const double count = static_cast<double>(num_streams) * tokens;
   std::vector<double> ratios, server_ratios;
+  double num_writes = 0;
   for (int round = 0; round < rounds; ++round) {
     const double delivery_begin_s = delivery_s(server);
     const double outside_begin_s = cpu_outside_s(server.process());
@@ -140,17 +155,21 @@ int run(const std::string& gauntlet, std::size_t num_streams, int tokens, int ro
     verdict.claim(wave.is_whole && again.is_whole && replay_s > 0,
                   fmt::format("round {}: every stream brought its tokens, twice, in {} writes",
                               round + 1, wave.pieces.size()));
-    verdict.note(fmt::format("us a token: handing out {:.2f}, sending {:.2f}, client {:.2f}; null "
-                             "server {:.2f}, its client {:.2f}",
-                             ours.delivery_us, ours.sending_us, ours.client_us, null.sending_us,
-                             null.client_us));
+    verdict.note(fmt::format(
+        "us a token: handing out {:.2f}, sending {:.2f}, client {:.2f}; null "
+        "server {:.2f}, its client {:.2f}",
+        ours.delivery_us, ours.sending_us, ours.client_us, null.sending_us, null.client_us));
+    num_writes += static_cast<double>(wave.pieces.size());
     ratios.push_back(ours.outside_us() / null.outside_us());
     server_ratios.push_back((ours.delivery_us + ours.sending_us) / null.sending_us);
   }
-  verdict.note(fmt::format("without the clients: {:.2f} times the null server", median(server_ratios)));
-  verdict.claim(median(ratios) <= kMostTimesNull,
-                fmt::format("a token costs {:.2f} times what it costs at a null server",
-                            median(ratios)));
+  verdict.note(
+      fmt::format("without the clients: {} times the null server", Median(server_ratios).text()));
+  const Median ratio(ratios);
+  verdict.claim(ratio.value <= kMostTimesNull,
+                fmt::format("a token costs {} times what it costs at a null server, at {:.1f} "
+                            "tokens a write",
+                            ratio.text(), static_cast<double>(rounds) * count / num_writes));
   const std::string fault = server.end();
   verdict.claim(fault.empty(), "the server drained with its books balanced" + fault);
   return verdict.exit_code();

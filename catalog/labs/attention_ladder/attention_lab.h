@@ -14,13 +14,13 @@ inline double attention_flops(const lab::Knobs& knobs) {
          2;
 }
 
-inline lab::Cost attention_cost(const lab::Knobs& knobs) {
+inline lab::Cost attention_cost(const lab::Knobs& knobs, DType rate) {
   const auto bytes =
       2 * static_cast<double>(knobs["heads"] * knobs["sequence"] * knobs["head_dim"]);
   return {.read_bytes = 3 * bytes,
           .write_bytes = bytes,
           .flops = attention_flops(knobs),
-          .rate = DType::bf16,
+          .rate = rate,
           .unit = lab::Cost::Unit::matrix,
           .level = lab::Cost::Level::cache};
 }

@@ -15,7 +15,7 @@ lab::BackendFacts on_cuda() {
       .claim =
           "Each step takes away what kept the tensor cores waiting in the one before: scores "
           "in memory, operands in registers, exponentials.",
-      .cost = attention_cost,
+      .cost = [](const lab::Knobs& knobs) { return attention_cost(knobs, DType::bf16); },
       .witness = Witness::none("each rung has its own"),
       .needs = {"cudnn"},
       .rungs = {

@@ -17,22 +17,20 @@ namespace gauntlet::labs::attention_ladder::cuda {
 enum class Turns { free, ping_pong };
 enum class Softmax { alone, beside_products };
 
-template <int kHeadDim_, int kKeys_, int kGroups_, Turns kTurns_, Softmax kSoftmax_,
-          int kPolynomialOf_ = 0, Element kElement_ = Element::bf16, int kStages_ = 2,
-          int kVariant_ = 0>
+template <int kHeadDim_, int kGroups_, Turns kTurns_, Softmax kSoftmax_,
+          Element kElement_ = Element::bf16>
 struct Config {
   static constexpr int kHeadDim = kHeadDim_;
-  static constexpr int kKeys = kKeys_;      // of a block
+  static constexpr int kKeys = 128;         // of a block
   static constexpr int kGroups = kGroups_;  // warpgroups that attend
   static constexpr Turns kTurns = kTurns_;
   static constexpr Softmax kSoftmax = kSoftmax_;
-  static constexpr int kPolynomialOf = kPolynomialOf_;  // every so many-th exponential; 0: none
   static constexpr Element kElement = kElement_;
   static constexpr int kElementBytes = kElement == Element::bf16 ? 2 : 1;
   static constexpr int kRaised = kElement == Element::bf16 ? 0 : 8;
   static constexpr int kRows = kGroups * kGroupRows;
-  static constexpr int kStages = kStages_;
-  static constexpr int kVariant = kVariant_;
+  static constexpr int kStages = 2;
+  static constexpr int kQStages = 1;  // tiles whose queries are there
   /// Queries and keys lie in atoms of rows as wide as a swizzle.
   static constexpr int kRowBytes = kHeadDim * kElementBytes < 128 ? kHeadDim * kElementBytes : 128;
   static constexpr int kAtoms = kHeadDim * kElementBytes / kRowBytes;
@@ -63,14 +61,14 @@ struct AttentionWork {
 
 template <class C>
 struct AttentionShared {
-  alignas(1024) std::uint8_t q[C::kGroups][C::kGroupQBytes];
+  alignas(1024) std::uint8_t q[C::kQStages][C::kGroups][C::kGroupQBytes];
   alignas(1024) std::uint8_t k[C::kStages][C::kBlockBytes];
   alignas(1024) std::uint8_t v[C::kStages][C::kBlockBytes];
   alignas(1024) std::uint8_t out[C::kGroups][C::kGroupOutBytes];
-  std::uint64_t q_full, q_empty;
+  std::uint64_t q_full[C::kQStages], q_empty[C::kQStages];
   std::uint64_t k_full[C::kStages], k_empty[C::kStages];
   std::uint64_t v_full[C::kStages], v_empty[C::kStages];
-  int tile;  // that the queries are of; below 0: there are no more
+  int tile[C::kQStages];  // that the queries are of; below 0: there are no more
 };
 
 /// The copying thread.
@@ -85,13 +83,13 @@ class Producer {
     const int tiles = work_.tiles.count();
     for (;;) {
       const int index = static_cast<int>(atomicAdd(work_.next, 1u));
-      wait_for(shared_.q_empty, q_parity_ ^ 1);
-      q_parity_ ^= 1;
+      wait_for(shared_.q_empty[q_at_.stage], q_at_.parity ^ 1);
       if (index >= tiles) break;
       load(index);
+      q_at_.advance();
     }
-    shared_.tile = -1;
-    ptx::mbarrier_arrive(shared_.q_full);
+    shared_.tile[q_at_.stage] = -1;
+    ptx::mbarrier_arrive(shared_.q_full[q_at_.stage]);
     // The last block to end leaves the counters as it found them.
     if (atomicAdd(work_.next + 1, 1u) == gridDim.x - 1) work_.next[0] = work_.next[1] = 0;
   }
@@ -101,15 +99,17 @@ class Producer {
     const Tile tile = work_.tiles[index];
     const int head_row = tile.head * work_.tiles.sequence;
     const int blocks = blocks_seen(tile.first + C::kRows - kGroupRows, C::kKeys);
-    shared_.tile = index;
+    std::uint64_t& q_full = shared_.q_full[q_at_.stage];
+    shared_.tile[q_at_.stage] = index;
     const int absent = tile.first < 0 ? -tile.first / kGroupRows : 0;
-    ptx::mbarrier_arrive_expect_tx(shared_.q_full, (C::kGroups - absent) * C::kGroupQBytes);
+    ptx::mbarrier_arrive_expect_tx(q_full, (C::kGroups - absent) * C::kGroupQBytes);
     for (int group = absent; group < C::kGroups; ++group) {
       for (int atom = 0; atom < C::kAtoms; ++atom) {
-        ptx::tensor_load_2d(shared_.q[group] + atom * kGroupRows * C::kRowBytes, maps_.q,
+        ptx::tensor_load_2d(shared_.q[q_at_.stage][group] + atom * kGroupRows * C::kRowBytes,
+                            maps_.q,
                             {.column = atom * (C::kRowBytes / C::kElementBytes),
                              .row = head_row + tile.first + group * kGroupRows},
-                            shared_.q_full);
+                            q_full);
       }
     }
     for (int block = blocks - 1; block >= 0; --block) {
@@ -143,7 +143,7 @@ class Producer {
   const AttentionMaps& maps_;
   const AttentionWork& work_;
   RingAt<C::kStages> at_;
-  std::uint32_t q_parity_ = 0;
+  RingAt<C::kQStages> q_at_;
 };
 
 /// A warpgroup that attends.
@@ -156,16 +156,19 @@ class Consumer {
 
   __device__ __forceinline__ void run() {
     if (group_ == 0) give_turn(0);
-    for (std::uint32_t parity = 0;; parity ^= 1) {
-      wait_for(shared_.q_full, parity);
-      const int index = *const_cast<volatile int*>(&shared_.tile);
+    for (;; q_at_.advance()) {
+      wait_for(shared_.q_full[q_at_.stage], q_at_.parity);
+      // Only the lane that gives the stage back reads it.
+      int index = 0;
+      if (threadIdx.x % 32 == 0) index = shared_.tile[q_at_.stage];
+      index = __shfl_sync(~0u, index, 0);
       if (index < 0) break;
       const Tile tile = work_.tiles[index];
       const int first = tile.first + group_ * kGroupRows;
       const int blocks = blocks_seen(first, C::kKeys);
       pass(blocks_seen(tile.first + C::kRows - kGroupRows, C::kKeys) - blocks, blocks == 0);
       if (blocks == 0) {
-        release(shared_.q_empty);
+        release(shared_.q_empty[q_at_.stage]);
       } else {
         attend(tile.head * work_.tiles.sequence + first, first, blocks);
       }
@@ -181,7 +184,6 @@ class Consumer {
 
   /// Each warp gives back what it has read.
   static __device__ __forceinline__ void release(std::uint64_t& barrier) {
-    __syncwarp();
     if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
   }
 
@@ -237,7 +239,7 @@ class Consumer {
   }
 
   __device__ __forceinline__ void attend(int out_row, int first, int blocks) {
-    const std::uint64_t q = rows_descriptor(shared_.q[group_]);
+    const std::uint64_t q = rows_descriptor(shared_.q[q_at_.stage][group_]);
     Rows rows{.top = {-INFINITY, -INFINITY}, .sum = {0, 0}};
     float shrink[2];
     Sums out;
@@ -266,9 +268,9 @@ class Consumer {
       ptx::wgmma_wait_group<0>();
       ptx::wgmma_registers_change(scores);
       release(shared_.k_empty[at_.stage]);
-      if (blocks == 1) release(shared_.q_empty);
+      if (blocks == 1) release(shared_.q_empty[q_at_.stage]);
       mask_later_keys<C::kKeys>(scores, first % C::kKeys);
-      soften<C::kKeys, C::kPolynomialOf, C::kRaised>(rows, shrink, scores, work_.scale);
+      soften<C::kKeys, C::kRaised>(rows, shrink, scores, work_.scale);
       pack_weights<C>(weights, scores);
     }
     for (int left = blocks - 1; left > 0; --left) {
@@ -279,10 +281,9 @@ class Consumer {
       take_turn();
       if constexpr (C::kSoftmax == Softmax::beside_products) {
         issue_next_scores(scores, at_.stage);
-        if constexpr (C::kVariant == 1) give_turn();
         wait_for(shared_.v_full[of_values.stage], of_values.parity);
         issue_weighted_values(of_values.stage);
-        if constexpr (C::kVariant != 1) give_turn();
+        give_turn();
         ptx::wgmma_wait_group<1>();
       } else {
         wait_for(shared_.v_full[of_values.stage], of_values.parity);
@@ -295,8 +296,8 @@ class Consumer {
       }
       ptx::wgmma_registers_change(scores);
       release(shared_.k_empty[at_.stage]);
-      if (left == 1) release(shared_.q_empty);
-      soften<C::kKeys, C::kPolynomialOf, C::kRaised>(rows, shrink, scores, work_.scale);
+      if (left == 1) release(shared_.q_empty[q_at_.stage]);
+      soften<C::kKeys, C::kRaised>(rows, shrink, scores, work_.scale);
       if constexpr (C::kSoftmax == Softmax::beside_products) {
         ptx::wgmma_wait_group<0>();
         ptx::wgmma_registers_change(out);
@@ -304,8 +305,7 @@ class Consumer {
         release(shared_.v_empty[of_values.stage]);
       }
       // Once the greatest scores have been seen, nothing shrinks.
-      if (C::kVariant == 2 || __any_sync(~0u, shrink[0] != 1 || shrink[1] != 1))
-        scale_rows<C::kHeadDim>(out, shrink);
+      if (__any_sync(~0u, shrink[0] != 1 || shrink[1] != 1)) scale_rows<C::kHeadDim>(out, shrink);
       pack_weights<C>(weights, scores);
     }
     wait_for(shared_.v_full[at_.stage], at_.parity);
@@ -359,6 +359,7 @@ class Consumer {
   const AttentionMaps& maps_;
   const AttentionWork& work_;
   const int group_;
+  RingAt<C::kQStages> q_at_;
   RingAt<C::kStages> at_;
 };
 
@@ -370,8 +371,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   auto& shared = *reinterpret_cast<AttentionShared<C>*>(attention_bytes);
   if (threadIdx.x == 0) {
     constexpr int kConsumingWarps = 4 * C::kGroups;
-    ptx::mbarrier_init(shared.q_full, 1);
-    ptx::mbarrier_init(shared.q_empty, kConsumingWarps);
+    for (int stage = 0; stage < C::kQStages; ++stage) {
+      ptx::mbarrier_init(shared.q_full[stage], 1);
+      ptx::mbarrier_init(shared.q_empty[stage], kConsumingWarps);
+    }
     for (int stage = 0; stage < C::kStages; ++stage) {
       ptx::mbarrier_init(shared.k_full[stage], 1);
       ptx::mbarrier_init(shared.v_full[stage], 1);

@@ -51,8 +51,8 @@ inline int heads_in_cache(const Params& p, std::int64_t l2_bytes, std::int64_t e
 template <class C>
 struct PreparedAttention {
   AttentionMaps maps{};
-  AttentionWork work{};
   DeviceMemory counters{2 * sizeof(unsigned)};
+  AttentionWork work{};
   unsigned blocks = 0;
 
   PreparedAttention(const Params& p, const lab::Cuda& cuda)
@@ -89,10 +89,10 @@ lab::Side attend_in_bf16(const Params& p, const lab::Cuda& cuda) {
 /// What the last rung of the ladder in bf16 is.
 inline lab::Side fastest_in_bf16(const Params& p, const lab::Cuda& cuda) {
   if (p.head_dim == 64) {
-    return attend_in_bf16<Config<64, 128, 3, Turns::ping_pong, Softmax::beside_products>>(p, cuda);
+    return attend_in_bf16<Config<64, 3, Turns::ping_pong, Softmax::beside_products>>(p, cuda);
   }
   check(p.head_dim == 128, "rungs have heads of 64 and 128 dimensions");
-  return attend_in_bf16<Config<128, 128, 2, Turns::ping_pong, Softmax::beside_products>>(p, cuda);
+  return attend_in_bf16<Config<128, 2, Turns::ping_pong, Softmax::beside_products>>(p, cuda);
 }
 
 }  // namespace gauntlet::labs::attention_ladder::cuda

@@ -12,6 +12,7 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
 #include "ptx/wgmma_attention.cuh"
+#include "ptx/wgmma_n128.cuh"
 
 namespace gauntlet::labs::attention_ladder::cuda {
 
@@ -28,15 +29,12 @@ __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t p
   }
 }
 
-template <Element kElement, int kKeys>
-__device__ __forceinline__ void multiply_scores(float (&sums)[kKeys / 2], std::uint64_t q,
-                                                std::uint64_t k, int scale_d) {
+template <Element kElement>
+__device__ __forceinline__ void multiply_scores(float (&sums)[64], std::uint64_t q, std::uint64_t k,
+                                                int scale_d) {
   if constexpr (kElement == Element::bf16) {
-    if constexpr (kKeys == 64) ptx::wgmma_m64n64k16_bf16(sums, q, k, scale_d);
-    if constexpr (kKeys == 128) ptx::wgmma_m64n128k16_bf16(sums, q, k, scale_d);
-    if constexpr (kKeys == 192) ptx::wgmma_m64n192k16_bf16(sums, q, k, scale_d);
+    ptx::wgmma_m64n128k16_bf16(sums, q, k, scale_d);
   } else {
-    static_assert(kKeys == 128);
     ptx::wgmma_m64n128k32_f8e4m3(sums, q, k, scale_d);
   }
 }
@@ -50,8 +48,8 @@ __device__ __forceinline__ void issue_scores(float (&scores)[C::kKeys / 2], std:
 #pragma unroll
   for (int step = 0; step < C::kAtoms * kSteps; ++step) {
     const int atom = step / kSteps * (C::kRowBytes / 16), within = step % kSteps * 2;
-    multiply_scores<C::kElement, C::kKeys>(scores, q + atom * kGroupRows + within,
-                                           k + atom * C::kKeys + within, step != 0);
+    multiply_scores<C::kElement>(scores, q + atom * kGroupRows + within,
+                                 k + atom * C::kKeys + within, step != 0);
   }
 }
 
@@ -102,18 +100,6 @@ __device__ __forceinline__ void pack_weights(
   }
 }
 
-/// 2^x for x of at most 0 on the FMA pipes, to 1e-4: a seventeenth of what bf16 rounds away.
-__device__ __forceinline__ float exp2_polynomial(float x) {
-  constexpr float kWholes = 3 << 22;  // added to it, floats of this size lose their fraction
-  const float clamped = fmaxf(x, -126.0f);
-  const float shifted = clamped + kWholes;
-  const float f = clamped - (shifted - kWholes);
-  float y = fmaf(f, 5.5502813e-2f, 2.4264008e-1f);
-  y = fmaf(y, f, 6.9326098e-1f);
-  y = fmaf(y, f, 9.9992807e-1f);
-  return __int_as_float(__float_as_int(y) + (__float_as_int(shifted) << 23));
-}
-
 /// Of a lane's two rows, g and g + 8 of its warp's 16.
 struct Rows {
   float top[2];  // greatest score so far, of the whole row
@@ -130,7 +116,7 @@ __device__ __forceinline__ float over_row(float value) {
 /// with. A row without a key that it may see weighs nothing and shrinks to nothing. Weights of 8
 /// bits are 2^kRaised times as large, which the division by their sum takes back: so that fewer of
 /// them are below what the type can tell from 0.
-template <int kKeys, int kPolynomialOf, int kRaised>
+template <int kKeys, int kRaised>
 __device__ __forceinline__ void soften(Rows& rows, float (&shrink)[2], float (&scores)[kKeys / 2],
                                        float scale) {
 #pragma unroll
@@ -152,11 +138,7 @@ __device__ __forceinline__ void soften(Rows& rows, float (&shrink)[2], float (&s
       for (int column = 0; column < 2; ++column) {
         float& word = scores[4 * i + 2 * row + column];
         const float x = fmaf(word, scale, kRaised - base);
-        if constexpr (kPolynomialOf == 0) {
-          word = ptx::exp2_approx(x);
-        } else {
-          word = (2 * i + column) % kPolynomialOf == 0 ? exp2_polynomial(x) : ptx::exp2_approx(x);
-        }
+        word = ptx::exp2_approx(x);
         sums[column] += word;
       }
     }

@@ -18,7 +18,10 @@ lab::Lab<Params> lab() {
                   "them half hides still. Rounding queries, keys and values, which come in 16 "
                   "bits, and turning values round, because 8-bit operands are K-major, is "
                   "inside of the time: narrow_us of it.",
-              .cost = attention_ladder::attention_cost,
+              .cost =
+                  [](const lab::Knobs& knobs) {
+                    return attention_ladder::attention_cost(knobs, DType::f8e4m3);
+                  },
               .witness = lab::Witness::none("each rung has its own"),
               .rungs = {{.name = "fp8",
                          .claim = "Tensor cores need half the cycles for products of e4m3.",

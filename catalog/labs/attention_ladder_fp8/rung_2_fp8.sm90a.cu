@@ -138,12 +138,11 @@ lab::Side narrow_and_attend(const Params& p, const lab::Cuda& cuda) {
 lab::Side fp8(const Params& p, const lab::Cuda& cuda) {
   if (p.in_bf16.head_dim == 64) {
     return narrow_and_attend<
-        Config<64, 128, 3, Turns::ping_pong, Softmax::beside_products, 0, Element::f8e4m3>>(p,
-                                                                                            cuda);
+        Config<64, 3, Turns::ping_pong, Softmax::beside_products, Element::f8e4m3>>(p, cuda);
   }
   check(p.in_bf16.head_dim == 128, "rungs have heads of 64 and 128 dimensions");
-  return narrow_and_attend<
-      Config<128, 128, 2, Turns::ping_pong, Softmax::beside_products, 0, Element::f8e4m3>>(p, cuda);
+  return narrow_and_attend<Config<128, 2, Turns::free, Softmax::beside_products, Element::f8e4m3>>(
+      p, cuda);
 }
 
 }  // namespace gauntlet::labs::attention_ladder_fp8::cuda

@@ -18,8 +18,9 @@ lab::BackendFacts on_cuda() {
                             "share of the cycles in which tensor cores work");
   };
   return {
-      .claim = "Each step takes away what kept the tensor cores waiting in the one before: fetches, "
-               "registers, issue slots, L2, the ends of tiles.",
+      .claim =
+          "Each step takes away what kept the tensor cores waiting in the one before: fetches, "
+          "registers, issue slots, L2, the ends of tiles.",
       .cost = product_cost,
       .witness = Witness::none("each rung has its own"),
       .needs = {"cublas"},
@@ -30,21 +31,24 @@ lab::BackendFacts on_cuda() {
            .witness = Witness::counter("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
                                        Witness::Moves::falls, 8, "global load requests")},
           {.name = "mma",
-           .claim = "One instruction of a warp is 2,048 multiply-adds instead of 32, and bf16 needs "
-                    "no conversion.",
+           .claim =
+               "One instruction of a warp is 2,048 multiply-adds instead of 32, and bf16 needs "
+               "no conversion.",
            .witness = instructions(8)},
           {.name = "cp_async",
            .claim = "Copies into two more stages run while one is multiplied, beyond what a second "
                     "block on the SM hides already.",
            .witness = tensor_cores(1.1)},
           {.name = "tma",
-           .claim = "Two instructions of one thread replace 2,048 copies of 256 threads, with their "
-                    "addresses: issue slots go to products.",
+           .claim =
+               "Two instructions of one thread replace 2,048 copies of 256 threads, with their "
+               "addresses: issue slots go to products.",
            .witness = instructions(1.1)},
           {.name = "wgmma",
-           .claim = "Tensor cores read shared memory themselves, 64 x 256 sums at a time, so that "
-                    "no fragment passes through registers and a block's tile can be twice as large; "
-                    "the loading warp only follows barriers.",
+           .claim =
+               "Tensor cores read shared memory themselves, 64 x 256 sums at a time, so that "
+               "no fragment passes through registers and a block's tile can be twice as large; "
+               "the loading warp only follows barriers.",
            .witness = instructions(3)},
           {.name = "pingpong",
            .claim = "In step, both warpgroups store while the tensor cores wait; in turns, one "
@@ -63,7 +67,12 @@ lab::BackendFacts on_cuda() {
                     "warpgroups are back on one tile of 128 x 256, and tiles that run at the same "
                     "time are neighbours both ways.",
            .witness = Witness::counter("sm__ctas_launched.sum", Witness::Moves::falls, 2,
-                                       "blocks launched")}}};
+                                       "blocks launched")},
+          {.name = "stream_k",
+           .claim = "The tiles of the last round and a half are shared out by steps of their sums, "
+                    "so that no SM waits for others at the end; where a tile is cut, two blocks "
+                    "pass its sums through L2.",
+           .witness = tensor_cores(1.005)}}};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tiles of both operands in shared memory, and of those a thread keeps 8 x 8 sums in registers: what
-// is fetched once is used 128 times.
+// Tiles of both operands in shared memory, and of those a thread keeps 8 x 8 sums in registers:
+// what is fetched once is used 128 times.
 #include <cuda_runtime.h>
 
 #include <cstdint>

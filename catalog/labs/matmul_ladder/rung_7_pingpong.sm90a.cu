@@ -1,5 +1,5 @@
-// The warpgroups take turns: a block has a run of tiles of 128 x 128, each warpgroup every other one
-// of them, and one multiplies while the other stores.
+// The warpgroups take turns: a block has a run of tiles of 128 x 128, each warpgroup every other
+// one of them, and one multiplies while the other stores.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -72,9 +72,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto release = [&](int stage) {
       if (speaks) ptx::mbarrier_arrive(ring.empty[stage]);
     };
-    // The ring has the other warpgroup's tiles in between. A parity tells two neighbouring rounds of
-    // the ring apart and no more, so a warpgroup must not ask for its stages before the other has
-    // met all of its own.
+    // The ring has the other warpgroup's tiles in between. A parity tells two neighbouring rounds
+    // of the ring apart and no more, so a warpgroup must not ask for its stages before the other
+    // has met all of its own.
     place.skip(group * steps);
     for (int tile = group; tile < kRun; tile += kConsumers, place.skip(steps)) {
       wait_for(ring.go[group], (tile / kConsumers % 2) ^ (group == 0 ? 1 : 0));

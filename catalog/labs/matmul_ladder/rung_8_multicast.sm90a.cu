@@ -21,8 +21,8 @@ constexpr int kConsumers = 2;  // warpgroups that multiply; one more loads
 constexpr int kThreads = (kConsumers + 1) * 128;
 constexpr int kTileRows = 2 * kGroupRows;  // of a warpgroup
 constexpr int kTileColumns = 128;
-constexpr int kRun = 4;     // tiles of a block, below each other
-constexpr int kBlocks = 2;  // of a cluster
+constexpr int kRun = 4;                               // tiles of a block, below each other
+constexpr int kBlocks = 2;                            // of a cluster
 constexpr int kPartColumns = kTileColumns / kBlocks;  // that a block asks for
 constexpr int kStages = 6;
 
@@ -82,9 +82,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto release = [&](int stage) {
       if (lane < kBlocks) ptx::mbarrier_arrive_at(ring.empty[stage], lane);
     };
-    // The ring has the other warpgroup's tiles in between. A parity tells two neighbouring rounds of
-    // the ring apart and no more, so a warpgroup must not ask for its stages before the other has
-    // met all of its own.
+    // The ring has the other warpgroup's tiles in between. A parity tells two neighbouring rounds
+    // of the ring apart and no more, so a warpgroup must not ask for its stages before the other
+    // has met all of its own.
     place.skip(group * steps);
     for (int tile = group; tile < kRun; tile += kConsumers, place.skip(steps)) {
       wait_for(ring.go[group], (tile / kConsumers % 2) ^ (group == 0 ? 1 : 0));

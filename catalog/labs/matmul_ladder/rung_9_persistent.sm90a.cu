@@ -1,5 +1,5 @@
-// Blocks that stay: a cluster goes from tile to tile in an order that keeps what all of them read in
-// L2, loads the next tile while it stores this one, and stores by tensor copies.
+// Blocks that stay: a cluster goes from tile to tile in an order that keeps what all of them read
+// in L2, loads the next tile while it stores this one, and stores by tensor copies.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -27,7 +27,6 @@ constexpr int kTileColumns = 256;
 constexpr int kBlocks = 2;  // of a cluster, below each other: they share columns of B
 constexpr int kPartColumns = kTileColumns / kBlocks;  // that a block asks for
 constexpr int kStages = 4;
-constexpr int kBoxes = 2;  // of a warp, on their way to C
 
 struct Stage {
   alignas(1024) Bf16 a[kTileRows * kDepth];
@@ -41,32 +40,6 @@ struct Ring {
   std::uint64_t empty[kStages];  // all who read it are done, in both blocks
 };
 static_assert(sizeof(Ring) <= 227 * 1024);
-
-/// A warp's 16 rows to C, 64 columns at a time. A box is filled again once the copy before the last
-/// has read it.
-__device__ __forceinline__ void store_by_copies(const float (&sums)[128],
-                                                unsigned char (&boxes)[kBoxes][kBoxBytes],
-                                                const CUtensorMap& c_map, ptx::TileOrigin origin) {
-  const bool leads = threadIdx.x % 32 == 0;
-  const auto store = [&]<int kBox> {
-    unsigned char* box = boxes[kBox % kBoxes];
-    if (leads) ptx::bulk_wait_group_read<kBoxes - 1>();
-    __syncwarp();
-    fill_box<kBox * kBoxColumns>(sums, box);
-    ptx::fence_proxy_async_shared();
-    __syncwarp();
-    if (leads) {
-      ptx::tensor_store_2d(c_map, {.column = origin.column + kBox * kBoxColumns, .row = origin.row},
-                           box);
-      ptx::bulk_commit_group();
-    }
-  };
-  static_assert(kTileColumns == 4 * kBoxColumns);
-  store.template operator()<0>();
-  store.template operator()<1>();
-  store.template operator()<2>();
-  store.template operator()<3>();
-}
 
 __global__ void __launch_bounds__(kThreads, 1)
     multiply(Params p, const __grid_constant__ CUtensorMap a_map,

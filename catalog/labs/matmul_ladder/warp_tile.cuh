@@ -11,8 +11,8 @@
 
 namespace gauntlet::labs::matmul_ladder::cuda {
 
-inline constexpr int kDepth = 64;      // of a tile, 128 bytes
-inline constexpr int kWarpRows = 64;   // of C
+inline constexpr int kDepth = 64;     // of a tile, 128 bytes
+inline constexpr int kWarpRows = 64;  // of C
 inline constexpr int kWarpColumns = 32;
 
 /// Where eight elements lie, in elements from the tile's start: the chunks of a row change places
@@ -28,8 +28,8 @@ class WarpTile {
 
   /// sums += the warp's rows of a by its columns of b.
   __device__ __forceinline__ void multiply(const Bf16* a, const Bf16* b) {
-    // Matrices 0 to 3 of ldmatrix are 8 rows of 8 elements: of A rows, rows + 8, and both 8 elements
-    // further; of B a fragment's two halves of K, then those of its neighbour.
+    // Matrices 0 to 3 of ldmatrix are 8 rows of 8 elements: of A rows, rows + 8, and both 8
+    // elements further; of B a fragment's two halves of K, then those of its neighbour.
     const std::uint32_t from_a = ptx::shared_address(a + (row_ + lane_ % 16) * kDepth);
     const std::uint32_t from_b =
         ptx::shared_address(b + (column_ + lane_ / 16 * 8 + lane_ % 8) * kDepth);

@@ -4,8 +4,11 @@
 
 #include "catalog/labs/matmul_ladder/bf16_pairs.cuh"
 #include "catalog/labs/matmul_ladder/lab.h"
+#include "ptx/bulk_copy.cuh"
+#include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/stmatrix.cuh"
+#include "ptx/tensor_copy.cuh"
 #include "ptx/wgmma.cuh"
 #include "ptx/wgmma_n128.cuh"
 
@@ -16,10 +19,6 @@ inline constexpr int kGroupRows = 64;  // of C in one wgmma
 
 __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t parity) {
   while (!ptx::mbarrier_try_wait(barrier, parity)) {
-  }
-}
-__device__ __forceinline__ void wait_for_cluster(std::uint64_t& barrier, std::uint32_t parity) {
-  while (!ptx::mbarrier_try_wait_cluster(barrier, parity)) {
   }
 }
 
@@ -93,6 +92,33 @@ __device__ __forceinline__ void fill_box(const float (&sums)[kSums], unsigned ch
                                        rounded_pair(s[4], s[5]), rounded_pair(s[6], s[7])};
     ptx::stmatrix_x4(box + row * 128 + ((j + right) ^ (row % 8)) * 16, matrices);
   }
+}
+
+inline constexpr int kBoxes = 2;  // of a warp, on their way to C
+
+/// A warp's 16 rows of 256 columns to C, 64 columns at a time. A box is filled again once the copy
+/// before the last has read it; the warp's first lane waits for the last ones before it ends.
+__device__ __forceinline__ void store_by_copies(const float (&sums)[128],
+                                                unsigned char (&boxes)[kBoxes][kBoxBytes],
+                                                const CUtensorMap& c_map, ptx::TileOrigin origin) {
+  const bool leads = threadIdx.x % 32 == 0;
+  const auto store = [&]<int kBox> {
+    unsigned char* box = boxes[kBox % kBoxes];
+    if (leads) ptx::bulk_wait_group_read<kBoxes - 1>();
+    __syncwarp();
+    fill_box<kBox * kBoxColumns>(sums, box);
+    ptx::fence_proxy_async_shared();
+    __syncwarp();
+    if (leads) {
+      ptx::tensor_store_2d(c_map, {.column = origin.column + kBox * kBoxColumns, .row = origin.row},
+                           box);
+      ptx::bulk_commit_group();
+    }
+  };
+  store.template operator()<0>();
+  store.template operator()<1>();
+  store.template operator()<2>();
+  store.template operator()<3>();
 }
 
 }  // namespace gauntlet::labs::matmul_ladder::cuda

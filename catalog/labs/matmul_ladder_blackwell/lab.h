@@ -1,4 +1,5 @@
-// The ladder of a bf16 product on a GPU whose tensor cores keep their sums in a memory of their own.
+// The ladder of a bf16 product on a GPU whose tensor cores keep their sums in a memory of their
+// own.
 #pragma once
 #include "catalog/labs/matmul_ladder/lab.h"
 

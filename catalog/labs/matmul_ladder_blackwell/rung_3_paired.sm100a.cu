@@ -23,8 +23,8 @@ constexpr int kThreads = 128;   // a row of sums each; two of them also load and
 constexpr int kTileRows = 128;  // of a block
 constexpr int kTileColumns = 256;
 constexpr int kPartColumns = kTileColumns / kSms;  // of B, per block
-constexpr int kDepth = 64;  // 128 bytes, a row of the swizzle
-constexpr int kStep = 16;   // of K per product
+constexpr int kDepth = 64;                         // 128 bytes, a row of the swizzle
+constexpr int kStep = 16;                          // of K per product
 constexpr int kStages = 6;
 
 struct Stage {

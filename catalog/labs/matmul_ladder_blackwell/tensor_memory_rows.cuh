@@ -16,9 +16,8 @@ __device__ __forceinline__ void store_rows(Bf16* c, int pitch, std::uint32_t sum
   Bf16* row = c + std::int64_t{32 * warp + lane} * pitch;
   for (int column = 0; column < columns; column += 32) {
     float s[32];
-    ptx::tcgen05_load_32(
-        s, ptx::tensor_memory_at(sums, static_cast<std::uint32_t>(32 * warp),
-                                 static_cast<std::uint32_t>(column)));
+    ptx::tcgen05_load_32(s, ptx::tensor_memory_at(sums, static_cast<std::uint32_t>(32 * warp),
+                                                  static_cast<std::uint32_t>(column)));
     ptx::tcgen05_wait_load();
 #pragma unroll
     for (int i = 0; i < 32; i += 8) {

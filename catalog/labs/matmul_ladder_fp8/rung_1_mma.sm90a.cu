@@ -53,8 +53,8 @@ __device__ __forceinline__ void fetch(F8e4m3* to, const F8e4m3* from, int pitch)
 using Sums = float[kRows][2 * kPairs][4];
 
 /// The warp's rows of a by its columns of b. Matrices 0 to 3 of ldmatrix are 8 rows of 16 bytes: of
-/// A rows, rows + 8, and both 16 bytes further; of B a fragment's two halves of K, then those of its
-/// neighbour.
+/// A rows, rows + 8, and both 16 bytes further; of B a fragment's two halves of K, then those of
+/// its neighbour.
 __device__ __forceinline__ void multiply(Sums& parts, const Stage& stage, int warp_row,
                                          int warp_column) {
   const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -201,9 +201,9 @@ Expected<std::unique_ptr<CublasLtLayer>> CublasLtLayer::open(const BlockScaledLa
 void CublasLtLayer::run(CUstream_st* stream) {
   const State& s = *state_;
   const float one = 1, zero = 0;
-  const auto status = s.call.matmul(
-      s.handle, s.product, &one, s.w_data, s.w, s.x_data, s.x, &zero, s.y_data, s.y, s.y_data, s.y,
-      &s.algorithm, s.workspace.data(), static_cast<std::size_t>(s.workspace.bytes()), stream);
+  const auto status = s.call.matmul(s.handle, s.product, &one, s.w_data, s.w, s.x_data, s.x, &zero,
+                                    s.y_data, s.y, s.y_data, s.y, &s.algorithm, s.workspace.data(),
+                                    static_cast<std::size_t>(s.workspace.bytes()), stream);
   if (status != CUBLAS_STATUS_SUCCESS) fail(s.call.status_name(status));
 }
 

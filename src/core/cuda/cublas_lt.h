@@ -25,8 +25,8 @@ struct LinearLayer {
   Epilogue epilogue = Epilogue::none;
 };
 
-/// y [m, n] = x [m, k] · w [n, k]ᵀ of e4m3 operands, fp32 sums and a bf16 result, where elements share
-/// a scale: of x 128 along k, of w 128 x 128. Sizes are multiples of 128, and k of 512.
+/// y [m, n] = x [m, k] · w [n, k]ᵀ of e4m3 operands, fp32 sums and a bf16 result, where elements
+/// share a scale: of x 128 along k, of w 128 x 128. Sizes are multiples of 128, and k of 512.
 struct BlockScaledLayer {
   std::int64_t m = 0;
   std::int64_t n = 0;

@@ -11,7 +11,6 @@
 #include "core/check.h"
 #include "core/cuda/check.h"
 #include "core/cuda/memory.h"
-#include "core/os/dynamic_library.h"
 
 namespace gauntlet {
 namespace {
@@ -92,7 +91,7 @@ enum Mode : int {
   kDiv = 6,
   kSub = 9,
   kExp = 13,
-  kLog = 14,
+  kLog = 15,
   kAtLeast = 303,
   kIndex = 501,
   kSelect = 601
@@ -143,10 +142,6 @@ Expected<CudnnFunctions> cudnn_functions_of(const DynamicLibrary& library) {
                         find_cudnn(library, "cudnnBackendExecute", f.execute, missing);
   if (!complete) return missing;
   return f;
-}
-
-Expected<DynamicLibrary> open_cudnn() {
-  return DynamicLibrary::open({.names = {"libcudnn.so.9"}, .folders = cuda_library_folders()});
 }
 
 using Extents = std::array<std::int64_t, 4>;
@@ -394,8 +389,13 @@ struct CudnnAttention::State {
 CudnnAttention::CudnnAttention() : state_(std::make_unique<State>()) {}
 CudnnAttention::~CudnnAttention() = default;
 
-Expected<std::unique_ptr<CudnnAttention>> CudnnAttention::open(const CausalAttention& attention) {
-  const auto library = open_cudnn();
+LibrarySearch cudnn_search() {
+  return {.names = {"libcudnn.so.9"}, .folders = cuda_library_folders()};
+}
+
+Expected<std::unique_ptr<CudnnAttention>> CudnnAttention::open(const CausalAttention& attention,
+                                                               const LibrarySearch& search) {
+  const auto library = DynamicLibrary::open(search);
   if (!library) return library.error();
   const auto functions = cudnn_functions_of(*library);
   if (!functions) return functions.error();
@@ -429,12 +429,6 @@ std::string CudnnAttention::plan() const {
   const int status = state_->call.get(state_->plan, kPlanJson, kCharValue,
                                       static_cast<std::int64_t>(text.size()), &count, text.data());
   return status == 0 ? std::string(text.data()) : std::string();
-}
-
-Expected<void> cudnn_found() {
-  const auto library = open_cudnn();
-  if (!library) return library.error();
-  return {};
 }
 
 std::shared_ptr<CudnnAttention> require_cudnn_attention(const CausalAttention& attention) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/expected.h"
+#include "core/os/dynamic_library.h"
 
 struct CUstream_st;
 
@@ -22,11 +23,15 @@ struct CausalAttention {
   void* out = nullptr;
 };
 
+/// libcudnn.so.9 in the loader's path or a toolkit's folders.
+LibrarySearch cudnn_search();
+
 /// The engine that cuDNN's heuristic puts first among those that take this attention.
 class CudnnAttention {
  public:
   /// An error names the library and the places searched, or what cuDNN said.
-  static Expected<std::unique_ptr<CudnnAttention>> open(const CausalAttention& attention);
+  static Expected<std::unique_ptr<CudnnAttention>> open(
+      const CausalAttention& attention, const LibrarySearch& search = cudnn_search());
   ~CudnnAttention();
   CudnnAttention(const CudnnAttention&) = delete;
   CudnnAttention& operator=(const CudnnAttention&) = delete;
@@ -43,9 +48,6 @@ class CudnnAttention {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Whether the library can be opened here; its error says where it was looked for.
-Expected<void> cudnn_found();
 
 /// For a side whose lab declared the need; throws open()'s sentence where there is none.
 std::shared_ptr<CudnnAttention> require_cudnn_attention(const CausalAttention& attention);

@@ -65,13 +65,6 @@ class CudaStream {
 
   operator cudaStream_t() const { return stream_; }
   void wait() const { cuda_check(cudaStreamSynchronize(stream_)); }
-  /// Whether everything it was given is done.
-  bool is_idle() const {
-    const cudaError_t status = cudaStreamQuery(stream_);
-    if (status == cudaErrorNotReady) return false;
-    cuda_check(status);
-    return true;
-  }
 
  private:
   cudaStream_t stream_ = nullptr;
@@ -90,12 +83,6 @@ class CudaEvent {
 
   void record(cudaStream_t stream) const { cuda_check(cudaEventRecord(event_, stream)); }
   void wait() const { cuda_check(cudaEventSynchronize(event_)); }
-  bool happened() const {
-    const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
-    cuda_check(status);
-    return true;
-  }
   /// Both have a clock, and have happened.
   double us_since(const CudaEvent& earlier) const {
     float ms = 0;

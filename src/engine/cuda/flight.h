@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cuda/memory.h"
+#include "core/cuda/stream_place.h"
 #include "engine/cuda/buffers.h"
 #include "engine/cuda/host_buffer.h"
 #include "engine/cuda/step_parts.h"
@@ -34,7 +35,7 @@ class Flight {
   StepData step;
   std::vector<StepPart> parts;
   std::vector<std::int32_t> places;  // of each row's choice
-  CudaEvent done;
+  StreamPlace done;
 
  private:
   /// Rows of the head's input or output that some of a step's rows ask for.

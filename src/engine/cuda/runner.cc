@@ -83,7 +83,7 @@ class CudaRunner final : public Runner {
   ~CudaRunner() override {
     try {
       // What was left in flight may wait for ranks that are lost.
-      if (rank_sum_) rank_sum_->wait([this] { return stream_.is_idle(); });
+      if (rank_sum_) rank_sum_->wait([this] { return is_done(cudaStreamQuery(stream_)); });
     } catch (const std::exception&) {
       // The stream goes on without them, or an error of the device stays where it is.
     }
@@ -194,6 +194,7 @@ Ticket CudaRunner::start(StepData step) {
   Flight& flight = flight_of(started_ + 1);
   auto parts = cut_step(step, variants().determinism, decode_limits(), model_.config.vocab);
   flight.begin(std::move(step), std::move(parts));
+  const auto turn = rank_sum_ ? rank_sum_->turn() : std::unique_lock<std::mutex>();
   kv_.copy(flight.step.copies, stream_);
   const int first_staged = static_cast<int>((started_ + 1) % kInFlight) * most_parts();
   for (std::size_t p = 0; p < flight.parts.size(); ++p) {
@@ -239,7 +240,7 @@ std::vector<RowResult> CudaRunner::finish(Ticket ticket) {
   finished_ = ticket;
   device_.use();
   if (rank_sum_) {
-    rank_sum_->wait([&] { return flight.done.happened(); });
+    rank_sum_->wait([&] { return flight.done.is_passed(); });
   } else {
     flight.done.wait();
   }

@@ -57,7 +57,8 @@ Expected<Rank> make_gpu_rank(ranks::Group& world, const model::ModelWeights& wei
                       .slices = {},
                       .attention = {},
                       .timeout_s = config.timeout_s,
-                      .meeting = config.meeting};
+                      // A probe waits for its rank's stream in the middle of a step.
+                      .meeting = config.probe != nullptr ? RankMeeting::on_hosts : config.meeting};
   const MeshPlace own = place_of(config.mesh, world.rank());
   for (int rank = 0; rank < world.size(); ++rank) {
     cuda.slices.push_back(shard_of(weights.config, config.mesh, rank));
@@ -153,8 +154,12 @@ class LeadingRunner final : public Runner {
   ~LeadingRunner() override {
     if (pulse_) pulse_->ask_by({});
     try {
+      while (rank_.setup.on_gpus && finished_ < steps_) (void)finish(finished_ + 1);
       // An empty message is the end.
       for (int to = 1; to < world_.size(); ++to) (void)world_.send(to, {});
+      if (!rank_.setup.on_gpus) return;
+      // No rank of a GPU frees memory that another one's last step still reads.
+      for (int from = 1; from < world_.size(); ++from) (void)world_.receive_any(from, timeout_s_);
     } catch (const std::exception&) {
       // They end with the job.
     }
@@ -174,6 +179,7 @@ class LeadingRunner final : public Runner {
   }
 
   std::vector<RowResult> finish(Ticket ticket) override {
+    finished_ = ticket;
     auto results = rank_.runner->finish(ticket);
     const Mesh& mesh = rank_.setup.mesh;
     if (mesh.pp == 1) return results;
@@ -217,6 +223,7 @@ class LeadingRunner final : public Runner {
   std::shared_ptr<RankPulse> pulse_;
   const ranks::Traffic before_ = world_.traffic();
   std::int64_t steps_ = 0;
+  Ticket finished_ = 0;
 };
 
 }  // namespace
@@ -236,6 +243,7 @@ Expected<std::unique_ptr<Executor>> lead_ranks(ranks::Group& world,
   check(world.rank() == 0, "rank 0 leads");
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
+  if (config.probe != nullptr) rank->runner->watch(config.probe);
   // Packing takes some of them minutes longer than others: no time limit.
   for (int from = 1; from < world.size(); ++from) {
     if (const auto ready = world.receive_any(from); !ready) return ready.error();
@@ -251,6 +259,7 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
   check(world.rank() > 0, "rank 0 leads, others follow");
   auto rank = make_rank(world, weights, config);
   if (!rank) return rank.error();
+  if (config.probe != nullptr) rank->runner->watch(config.probe);
   if (const auto told = world.send(0, {}); !told) return told.error();
   world.set_timeout(config.timeout_s);
   const Mesh& mesh = config.mesh;
@@ -263,7 +272,7 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
     const auto bytes = world.receive_any(0, silence_s);
     idle_s += world.traffic().waited_s - waited_s;
     if (!bytes) return bytes.error();
-    if (bytes->empty()) return {};  // what is in flight, nobody asks for any more
+    if (bytes->empty()) break;
     if (is_beat(*bytes)) {
       silence_s = std::max(kSilence_s, config.timeout_s);
       const RankCounters own = counters_of(world.traffic(), before, *rank, steps, idle_s);
@@ -286,6 +295,13 @@ Expected<void> follow_ranks(ranks::Group& world, const model::ModelWeights& weig
       return Error{failure.what()};
     }
   }
+  if (!rank->setup.on_gpus) return {};
+  try {
+    for (const Ticket ticket : in_flight) (void)rank->runner->finish(ticket);
+  } catch (const RankFailure& failure) {
+    return Error{failure.what()};
+  }
+  return world.send(0, {});
 }
 
 }  // namespace gauntlet::engine::inline on_ranks

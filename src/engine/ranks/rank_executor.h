@@ -21,6 +21,9 @@ struct RankConfig {
   /// How long a rank waits for another in one call, once all have packed their weights.
   double timeout_s = 30;
   RankMeeting meeting = RankMeeting::on_streams;  // of GPUs
+  /// Watches this rank's steps, all of them; null: nobody does. Where it changes choices, as a tape
+  /// of them does, it has to do so on all ranks.
+  LayerProbe* probe = nullptr;
   /// Rank 0's: it asks the others between steps. Null: nobody is asked.
   std::shared_ptr<RankPulse> pulse = {};
 };

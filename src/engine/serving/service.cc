@@ -299,14 +299,16 @@ void Service::deliver(const StepPlan& plan, std::vector<Outcome> outcomes) {
     const Work& work = plan.work[i];
     tokens += work.count;
     num_failed += !outcomes[i].error.empty();
-    if (!choices_.contains(work.id)) continue;  // ended meanwhile, or a kept slot
+    const auto found = choices_.find(work.id);
+    if (found == choices_.end()) continue;  // ended meanwhile, or a kept slot
     if (!outcomes[i].error.empty()) {
       end(work.id, FinishReason::failed, std::move(outcomes[i].error));
       continue;
     }
-    tell_prefill(choices_.at(work.id), work.begin + work.count);
-    if (scores_prompt(work)) note_prompt(work, outcomes[i].result);
-    if (work.is_last) deliver(work, std::move(outcomes[i].result));
+    Choice& choice = found->second;
+    tell_prefill(choice, work.begin + work.count);
+    if (scores_prompt(choice, work)) note_prompt(work, outcomes[i].result);
+    if (work.is_last) deliver(work, choice, std::move(outcomes[i].result));
   }
   publish(tokens);
   if (num_failed > 0 && num_failed == plan.work.size()) check_executor();
@@ -343,12 +345,13 @@ std::optional<FinishReason> Service::ending(const Choice& choice, std::int32_t t
   return std::nullopt;
 }
 
-void Service::deliver(const Work& work, ItemResult result) {
-  if (!tell_prompt(work.id)) return;
+void Service::deliver(const Work& work, Choice& choice, ItemResult result) {
+  if (!tell_prompt(work.id, choice)) return;
   if (work.drafts.empty()) {
-    deliver(work.id, {.token = result.token,
-                      .log_probability = result.log_probability,
-                      .logits = std::move(result.logits)});
+    deliver(work.id, choice,
+            {.token = result.token,
+             .log_probability = result.log_probability,
+             .logits = std::move(result.logits)});
     return;
   }
   Outcome outcome{.result = std::move(result)};
@@ -357,22 +360,21 @@ void Service::deliver(const Work& work, ItemResult result) {
   rows.push_back({.token = outcome.result.token,
                   .log_probability = outcome.result.log_probability,
                   .logits = std::move(outcome.result.logits)});
-  choices_.at(work.id).speculation.add_step(std::ssize(work.drafts));
+  choice.speculation.add_step(std::ssize(work.drafts));
   live_.speculation.add_step(std::ssize(work.drafts));
   if (work.drafts.is_tree()) bring_together(work, path);
   std::size_t row = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    choices_.at(work.id).speculation.add_accepted(i);
+    choice.speculation.add_accepted(i);
     live_.speculation.add_accepted(i);
-    if (!deliver(work.id, std::move(rows[row]))) return;
+    if (!deliver(work.id, choice, std::move(rows[row]))) return;
     scheduler_.accept_draft(work.id);
     row = static_cast<std::size_t>(path[i]) + 1;
   }
-  deliver(work.id, std::move(rows[row]));
+  deliver(work.id, choice, std::move(rows[row]));
 }
 
-bool Service::deliver(RequestId id, RowResult row) {
-  Choice& choice = choices_.at(id);
+bool Service::deliver(RequestId id, Choice& choice, RowResult row) {
   const auto fails = [&](std::string why) {
     end(id, FinishReason::failed, std::move(why));
     return false;

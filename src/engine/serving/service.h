@@ -163,16 +163,16 @@ class Service {
   /// Before any guess of a tree is accepted: a path of them comes to lie behind the known token.
   void bring_together(const Work& work, const std::vector<std::int32_t>& path);
   /// Whether this work computes log-probabilities of the prompt's tokens.
-  bool scores_prompt(const Work& work) const;
+  static bool scores_prompt(const Choice& choice, const Work& work);
   void score_prompt(const Work& work, BatchItem& item) const;
   void note_prompt(const Work& work, const ItemResult& result);
   /// The prompt is computed, and its scores are told where asked for. False when that ended the
   /// choice.
-  bool tell_prompt(RequestId id);
+  bool tell_prompt(RequestId id, Choice& choice);
   /// Its next token, and those that were guessed as the model draws them.
-  void deliver(const Work& work, ItemResult result);
+  void deliver(const Work& work, Choice& choice, ItemResult result);
   /// False when the choice ended.
-  bool deliver(RequestId id, RowResult row);
+  bool deliver(RequestId id, Choice& choice, RowResult row);
   TokenEvent choose(RequestId id, Choice& choice, RowResult row);
   std::optional<FinishReason> ending(const Choice& choice, std::int32_t token,
                                      Verdict verdict) const;

@@ -8,8 +8,7 @@
 
 namespace gauntlet::engine::inline serving {
 
-bool Service::scores_prompt(const Work& work) const {
-  const Choice& choice = choices_.at(work.id);
+bool Service::scores_prompt(const Choice& choice, const Work& work) {
   return choice.request->prompt_log_probs && !choice.prompt_is_done &&
          work.begin + 1 < std::ssize(choice.request->prompt);
 }
@@ -47,8 +46,7 @@ void Service::note_prompt(const Work& work, const ItemResult& result) {
   }
 }
 
-bool Service::tell_prompt(RequestId id) {
-  Choice& choice = choices_.at(id);
+bool Service::tell_prompt(RequestId id, Choice& choice) {
   if (std::exchange(choice.prompt_is_done, true)) return true;
   live_.prompt_tokens += std::ssize(choice.request->prompt);
   try {

@@ -181,7 +181,7 @@ void Service::draft(Flight& flight) {
   flight.drafts.resize(drafters_.size());
   std::vector<std::pair<Work*, std::vector<DraftPick>>> open;
   for (Work& work : flight.plan.work) {
-    if (work.room_for_drafts == 0 || scores_prompt(work)) continue;
+    if (work.room_for_drafts == 0 || scores_prompt(choices_.at(work.id), work)) continue;
     open.emplace_back(&work, budget_.picks(work.id));
   }
   for (std::size_t turn = 0; turn < drafters_.size(); ++turn) {
@@ -295,7 +295,7 @@ BatchItem Service::item_for(Work& work, Exports exports) {
                                            : Want::token;
     }
   }
-  if (scores_prompt(work)) score_prompt(work, item);
+  if (scores_prompt(choice, work)) score_prompt(work, item);
   if (!work.drafts.empty()) add_drafts(work, item);
   return item;
 }

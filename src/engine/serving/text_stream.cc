@@ -24,8 +24,9 @@ std::size_t TextStream::held_bytes() const {
 }
 
 std::string TextStream::take(std::string_view text) {
-  held_ += text;
   taken_bytes_ += text.size();
+  if (stops_.empty()) return std::string(text);
+  held_ += text;
   std::size_t found = std::string::npos;
   for (const std::string& stop : stops_) found = std::min(found, held_.find(stop));
   if (found != std::string::npos) {

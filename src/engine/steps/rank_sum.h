@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -56,6 +57,10 @@ class RankSum {
   virtual void gather(const PartialColumns& /*part*/, void* /*stream*/) {
     fail("this sum over ranks gathers no columns");
   }
+
+  /// Held while a step is enqueued on a GPU, or captured. Launches set attributes of kernels, which
+  /// threads of one process share: there it is one rank's turn at a time.
+  virtual std::unique_lock<std::mutex> turn() { return {}; }
 
   /// Waits for what was enqueued on a GPU, as long as the other ranks take part: throws RankFailure
   /// where they do not.

@@ -17,6 +17,11 @@ class RoutingTape final : public LayerProbe {
   }
   /// `executor` gets the recorded choices, step by step.
   void replay(Executor& executor) { start(executor, true); }
+  /// The same for who has no executor to watch, one of several ranks: from its first step on.
+  LayerProbe* replayed() {
+    rewind(true);
+    return this;
+  }
 
   /// The residuals after each layer of each step since the last start.
   const std::vector<std::vector<float>>& layers() const { return layers_; }
@@ -28,10 +33,13 @@ class RoutingTape final : public LayerProbe {
   };
 
   void start(Executor& executor, bool replaying) {
+    rewind(replaying);
+    executor.watch(this);
+  }
+  void rewind(bool replaying) {
     replaying_ = replaying;
     at_ = 0;
     layers_.clear();
-    executor.watch(this);
   }
 
   void routed(std::int64_t, std::span<std::int32_t> chosen, std::span<float> weights) override {

@@ -219,7 +219,8 @@ class TargetMeasurer {
       if (const Side& runner = sides_[set][side]; runner.leave) runner.leave();
     }
     if (!right || !kept_to_its_own(side)) return Error{result_.reason};
-    sample_ns_[side] = timing.ns;
+    // Where inputs changed in part only, a side may have had less to do.
+    if (renewed == Renewed::all) sample_ns_[side] = timing.ns;
     return outside_.with_uncounted(side, timing, helpers) / static_cast<double>(runs);
   }
 
@@ -457,7 +458,7 @@ class TargetMeasurer {
   std::vector<std::vector<Side>> sides_;  // [set][side]
   std::vector<std::size_t> order_;        // sets of the last sample
   bool single_run_ = false;
-  std::vector<double> sample_ns_;  // of each side's last sample
+  std::vector<double> sample_ns_;  // of each side's last sample that counts
   std::vector<SetUp> setup_;
   int calibrations_ = 0;
   std::vector<pid_t> lab_threads_;

@@ -234,6 +234,18 @@ TEST_F(Measure, calibrates_again_when_samples_turn_out_short) {
   for (const stats::Block& block : m.blocks) EXPECT_NEAR(block.mean(1), 1e5, 1);
 }
 
+TEST_F(Measure, does_not_calibrate_by_samples_that_left_a_side_little_to_do) {
+  // Quick where inputs changed in part only, as a side may be that works on what changed.
+  const auto by_changes = [&](const TwiceParams&) {
+    const bool is_trap = backend_.renewals.back().version.renewed != InputVersion::Renewed::all;
+    backend_.spend(is_trap ? 1e3 : 2e6);
+  };
+  const Measurement m = measure(taking(2e6), taking(0, by_changes), quick(40));
+  ASSERT_TRUE(m.ok) << m.reason;
+  EXPECT_EQ(m.sides[1].repetitions, 1);
+  EXPECT_EQ(m.sets, 1);
+}
+
 TEST_F(Measure, makes_checks_up_in_blocks_that_count) {
   // Dear checks, of which chance leaves some out, and a budget that ends after three blocks.
   backend_.on_agree = {};

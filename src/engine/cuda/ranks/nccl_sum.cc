@@ -49,6 +49,9 @@ Expected<std::shared_ptr<NcclSum>> NcclSum::make(ranks::Group& group, RankGroups
   auto processes = ranks::ProcessWatch::of(group);
   if (!processes) return processes.error();
   sum->processes_ = std::move(*processes);
+  auto messages = group.open_channel(1);
+  if (!messages) return messages.error();
+  sum->messages_ = std::move(*messages);
   return sum;
 }
 
@@ -90,6 +93,8 @@ void NcclSum::wait(const std::function<bool()>& is_done) {
   auto next_look = Clock::now() + kBetweenNcclLooks;
   while (!is_done()) {
     if (!lost_.empty()) give_up(lost_);
+    // The step that is waited for may be a message that is still on its way to the others.
+    (void)messages_->flushed(0);
     std::this_thread::yield();
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + kBetweenNcclLooks;

@@ -5,6 +5,7 @@
 
 #include "core/cuda/memory.h"
 #include "core/cuda/nccl.h"
+#include "core/ranks/channel.h"
 #include "core/ranks/process_watch.h"
 #include "engine/cuda/ranks/rank_groups.h"
 #include "engine/steps/rank_sum.h"
@@ -31,6 +32,7 @@ class NcclSum final : public RankSum {
   std::unique_ptr<NcclRanks> all_;        // the stage's
   std::unique_ptr<NcclRanks> attention_;  // null where attention is not divided, or by all
   std::unique_ptr<ranks::ProcessWatch> processes_;
+  std::unique_ptr<ranks::Channel> messages_;  // carries none: what was sent moves on with it
   std::string lost_;
 };
 

@@ -56,8 +56,10 @@ Expected<std::shared_ptr<PeerSum>> PeerSum::make(ranks::Group& group, RankGroups
   if (!window) return window.error();
   auto processes = ranks::ProcessWatch::of(group);
   if (!processes) return processes.error();
-  return std::shared_ptr<PeerSum>(
-      new PeerSum(std::move(groups), layout, std::move(*window), std::move(*processes)));
+  auto messages = group.open_channel(1);
+  if (!messages) return messages.error();
+  return std::shared_ptr<PeerSum>(new PeerSum(std::move(groups), layout, std::move(*window),
+                                              std::move(*processes), std::move(*messages)));
 }
 
 float* PeerSum::slot_of(int rank, int slot) const {
@@ -116,12 +118,19 @@ void PeerSum::gather(const PartialColumns& part, void* stream) {
   put_columns(others, {.stream = queue});
 }
 
+std::unique_lock<std::mutex> PeerSum::turn() {
+  if (!window_->shares_process()) return {};
+  return std::unique_lock(PeerWindow::launching());
+}
+
 void PeerSum::wait(const std::function<bool()>& is_done) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(groups_.timeout_s);
   auto next_look = Clock::now() + kBetweenLooks;
   while (!is_done()) {
     if (!lost_.empty()) give_up(lost_, is_done);
+    // The step that is waited for may be a message that is still on its way to the others.
+    (void)messages_->flushed(0);
     std::this_thread::yield();
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + kBetweenLooks;

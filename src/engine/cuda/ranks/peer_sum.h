@@ -3,8 +3,10 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 
+#include "core/ranks/channel.h"
 #include "core/ranks/process_watch.h"
 #include "engine/cuda/ranks/peer_window.h"
 #include "engine/cuda/ranks/rank_groups.h"
@@ -19,6 +21,7 @@ class PeerSum final : public RankSum {
 
   void add_up(const PartialRows& part, void* stream) override;
   void gather(const PartialColumns& part, void* stream) override;
+  std::unique_lock<std::mutex> turn() override;
   void wait(const std::function<bool()>& is_done) override;
 
  private:
@@ -32,11 +35,12 @@ class PeerSum final : public RankSum {
   static Layout lay_out(const RankGroups& groups);
 
   PeerSum(RankGroups groups, const Layout& layout, std::unique_ptr<PeerWindow> window,
-          std::unique_ptr<ranks::ProcessWatch> processes)
+          std::unique_ptr<ranks::ProcessWatch> processes, std::unique_ptr<ranks::Channel> messages)
       : groups_(std::move(groups)),
         layout_(layout),
         window_(std::move(window)),
-        processes_(std::move(processes)) {}
+        processes_(std::move(processes)),
+        messages_(std::move(messages)) {}
 
   float* slot_of(int rank, int slot) const;
   /// Layers take two slots in turns; of an odd number the last takes a third, since the first of
@@ -48,9 +52,10 @@ class PeerSum final : public RankSum {
   const Layout layout_;
   const std::unique_ptr<PeerWindow> window_;
   const std::unique_ptr<ranks::ProcessWatch> processes_;
-  std::array<std::int64_t, 2> layer_ = {};  // of the next sum of each kind
-  int gathers_ = 0;                         // of this step so far
-  std::string lost_;                        // why a step was given up
+  const std::unique_ptr<ranks::Channel> messages_;  // carries none: what was sent moves on with it
+  std::array<std::int64_t, 2> layer_ = {};          // of the next sum of each kind
+  int gathers_ = 0;                                 // of this step so far
+  std::string lost_;                                // why a step was given up
 };
 
 }  // namespace gauntlet::engine::cuda::inline gpu_ranks

@@ -96,6 +96,7 @@ Expected<std::unique_ptr<PeerWindow>> PeerWindow::open(ranks::Group& group, std:
     std::uint8_t*& base = window->bases_[static_cast<std::size_t>(r)];
     if (card.process == own.process) {
       base = reinterpret_cast<std::uint8_t*>(card.address);
+      window->shares_process_ = window->shares_process_ || r != rank;
       continue;
     }
     void* opened = nullptr;
@@ -115,11 +116,19 @@ Expected<std::unique_ptr<PeerWindow>> PeerWindow::open(ranks::Group& group, std:
   return window;
 }
 
+std::mutex& PeerWindow::launching() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 void PeerWindow::meet(std::span<const int> ranks, int slot, cudaStream_t stream) const {
   check(slot >= 0 && slot < slots_, "a slot that was opened");
   if (hosts_ != nullptr) {
     cuda_check(cudaStreamSynchronize(stream));
-    if (const auto met = hosts_->barrier(); !met) throw RankFailure(met.error().message);
+    if (shares_process_) launching().unlock();
+    const auto met = hosts_->barrier();
+    if (shares_process_) launching().lock();
+    if (!met) throw RankFailure(met.error().message);
     return;
   }
   using What = StreamFlag::What;

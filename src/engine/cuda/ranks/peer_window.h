@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -21,14 +22,19 @@ class PeerWindow {
   /// All ranks of the group call it, with as many bytes and slots, on the same GPU of one host;
   /// otherwise the error says which rank is elsewhere. All must have ended their steps before the
   /// first lets go of its window.
-  static Expected<std::unique_ptr<PeerWindow>> open(
-      ranks::Group& group, std::int64_t bytes, int slots,
-      RankMeeting meeting = RankMeeting::on_streams);
+  static Expected<std::unique_ptr<PeerWindow>> open(ranks::Group& group, std::int64_t bytes,
+                                                    int slots,
+                                                    RankMeeting meeting = RankMeeting::on_streams);
   ~PeerWindow();
   PeerWindow(const PeerWindow&) = delete;
   PeerWindow& operator=(const PeerWindow&) = delete;
 
   int rank() const { return rank_; }
+  /// Whether any other rank is a thread of this process.
+  bool shares_process() const { return shares_process_; }
+  /// Held by a thread that launches, of those that share a process; meet() lets go of it where
+  /// hosts meet.
+  static std::mutex& launching();
   int size() const { return static_cast<int>(bases_.size()); }
   /// A rank's memory, as this one sees it.
   std::uint8_t* memory_of(int rank) const { return bases_[static_cast<std::size_t>(rank)]; }
@@ -54,6 +60,7 @@ class PeerWindow {
   }
 
   std::int64_t flags_at_ = 0;
+  bool shares_process_ = false;
   int slots_ = 0;
   ranks::Group* hosts_ = nullptr;  // null: streams meet
   int rank_ = 0;

@@ -141,6 +141,7 @@ Expected<CudaRank> make_rank(ranks::Group& world, const model::ModelWeights& who
   sizing->plan.memory.kv_bytes = rank.kv_bytes;
   Plan plan{
       .expert_weights = sizing->plan.expert_weights, .kv = sizing->plan.kv, .cuda = sizing->plan};
+  const auto turn = own.rank_sum->turn();
   auto model = load_device_model(part, sizing->plan, own.progress);
   rank.runner = make_runner({.device = own.device,
                              .plan = std::move(plan),

@@ -129,12 +129,15 @@ class StreamWriter final : public AnswerWriter {
   std::string event(std::string_view choices, std::string_view usage) const;
   /// An event of one choice, as far as what that says.
   void open_event(int choice, std::string& out) const;
-  void close_event(std::string_view log_probs, std::string_view ids, std::string_view after_choice,
-                   std::string& out) const;
+  std::string closing(std::string_view log_probs, std::string_view ids,
+                      std::string_view after_choice) const;
 
   const AnswerHead head_;
-  const std::string opening_;     // of each event
-  const std::string_view usage_;  // of each event but the last
+  const std::string opening_;         // of each event
+  const std::string_view usage_;      // of each event but the last
+  const std::string choice_opening_;  // as far as the choice's number
+  const std::string_view said_;
+  const std::string plain_closing_;  // where an event only says something
   std::vector<bool> begun_;
   std::vector<std::int64_t> offsets_;  // characters shown so far, by choice
 };
@@ -168,6 +171,9 @@ StreamWriter::StreamWriter(AnswerHead head, int num_choices)
           head_.kind == AnswerKind::chat ? "chat.completion.chunk" : "text_completion",
           head_.created_s, dump(head_.model), tier_of(head_))),
       usage_(head_.stream_usage == StreamUsage::included ? R"(,"usage":null)" : ""),
+      choice_opening_(opening_ + R"({"index":)"),
+      said_(head_.kind == AnswerKind::completion ? R"(,"text":)" : R"(,"delta":)"),
+      plain_closing_(closing("null", "", "")),
       begun_(num_choices),
       offsets_(num_choices) {}
 
@@ -176,21 +182,16 @@ std::string StreamWriter::event(std::string_view choices, std::string_view usage
 }
 
 void StreamWriter::open_event(int choice, std::string& out) const {
-  out += opening_;
-  out += R"({"index":)";
-  fmt::format_to(std::back_inserter(out), "{}", choice);
-  out += head_.kind == AnswerKind::completion ? R"(,"text":)" : R"(,"delta":)";
+  out += choice_opening_;
+  out += fmt::format_int(choice).str();
+  out += said_;
 }
 
-void StreamWriter::close_event(std::string_view log_probs, std::string_view ids,
-                               std::string_view after_choice, std::string& out) const {
-  out += R"(,"logprobs":)";
-  out += log_probs;
-  out += ids;
-  out += R"(,"finish_reason":null}])";
-  out += after_choice;
-  out += usage_;
-  out += "}\n\n";
+std::string StreamWriter::closing(std::string_view log_probs, std::string_view ids,
+                                  std::string_view after_choice) const {
+  return fmt::format(R"(,"logprobs":{}{},"finish_reason":null}}]{}{}}})", log_probs, ids,
+                     after_choice, usage_) +
+         "\n\n";
 }
 
 /// Once per token: what is the same in each was written before, and text goes straight out.
@@ -202,7 +203,7 @@ void StreamWriter::delta(int choice, const Delta& delta, std::string& out) {
     const bool begins = std::ranges::find(begun_, true) == begun_.end();
     open_event(choice, out);
     out += R"({"role":"assistant","content":""})";
-    close_event("null", "", begins ? prompt_ids(head_, choice) : "", out);
+    out += closing("null", "", begins ? prompt_ids(head_, choice) : "");
   } else if (is_first) {
     ids += prompt_ids(head_, choice);
   }
@@ -213,7 +214,11 @@ void StreamWriter::delta(int choice, const Delta& delta, std::string& out) {
   } else {
     append_chat_delta(delta, out);
   }
-  close_event(log_probs_of(head_, delta.log_probs, offsets_[choice]), ids, "", out);
+  if (head_.log_probs == LogProbs::omitted && ids.empty()) {
+    out += plain_closing_;
+  } else {
+    out += closing(log_probs_of(head_, delta.log_probs, offsets_[choice]), ids, "");
+  }
 }
 
 std::string StreamWriter::finish(int choice, const std::string& finish_word) {

@@ -46,9 +46,11 @@ struct Delta {
   std::vector<ShownPromptToken> prompt;  // before any token
   std::vector<std::int32_t> token_ids;   // where asked for: what was sampled, shown or not
 
-  bool empty() const {
-    return content.empty() && reasoning.empty() && tool_calls.empty() && log_probs.empty() &&
-           prompt.empty() && token_ids.empty();
+  bool empty() const { return content.empty() && is_content(); }
+  /// There is nothing but content.
+  bool is_content() const {
+    return reasoning.empty() && tool_calls.empty() && log_probs.empty() && prompt.empty() &&
+           token_ids.empty();
   }
 };
 

@@ -101,8 +101,14 @@ ApiResult<std::shared_ptr<GenerationReply>> GenerationReply::start(engine::Servi
 
 std::size_t GenerationReply::Event::num_values() const {
   std::size_t count = 1;
-  for (const ShownLogProb& shown : delta.log_probs) count += shown.top.size();
+  if (!more) return count;
+  for (const ShownLogProb& shown : more->log_probs) count += shown.top.size();
   return count;
+}
+
+GenerationReply::Event GenerationReply::event_of(int choice, Delta&& delta) {
+  if (delta.is_content()) return {.choice = choice, .content = std::move(delta.content)};
+  return {.choice = choice, .content = {}, .more = std::make_unique<Delta>(std::move(delta))};
 }
 
 bool GenerationReply::push(Event&& event) {
@@ -132,7 +138,7 @@ void GenerationReply::on_prompt(int choice, const engine::PromptEvent& event) {
   for (std::size_t at = 0; at < tokens.size(); at += kPromptPortion) {
     const auto some = tokens.subspan(at, std::min(kPromptPortion, tokens.size() - at));
     Delta delta = choices_[choice].decoder->push_prompt(some);
-    if (!delta.empty() && !push({.choice = choice, .delta = std::move(delta)})) return;
+    if (!delta.empty() && !push(event_of(choice, std::move(delta)))) return;
   }
 }
 
@@ -150,7 +156,7 @@ Verdict GenerationReply::on_token(int choice, const TokenEvent& event) {
   state.last_token_s = now;
   Delta delta = state.decoder->push(event);
   if (token_ids_ == TokenIds::shown) delta.token_ids.push_back(event.token);
-  if (!delta.empty() && !push({.choice = choice, .delta = std::move(delta)})) return Verdict::stop;
+  if (!delta.empty() && !push(event_of(choice, std::move(delta)))) return Verdict::stop;
   return state.decoder->stopped() ? Verdict::stop : Verdict::go_on;
 }
 
@@ -160,13 +166,12 @@ void GenerationReply::on_finish(int choice, const FinishEvent& event) {
   metrics_.accounts.add(account_, {.prompt_tokens = event.choice == 0 ? event.prompt_tokens : 0,
                                    .output_tokens = event.output_tokens});
   ChoiceDecoder& decoder = *choices_[choice].decoder;
-  Delta rest = decoder.finish();
-  push({.choice = choice,
-        .delta = std::move(rest),
-        .end = std::make_unique<const End>(
-            End{.event = event,
-                .finish_word = finish_word(event.reason, decoder.num_tool_calls()),
-                .reasoning_tokens = decoder.num_reasoning_tokens()})});
+  Event last = event_of(choice, decoder.finish());
+  last.end = std::make_unique<const End>(
+      End{.event = event,
+          .finish_word = finish_word(event.reason, decoder.num_tool_calls()),
+          .reasoning_tokens = decoder.num_reasoning_tokens()});
+  push(std::move(last));
 }
 
 void GenerationReply::on_ready(std::function<void()> wake) {
@@ -192,8 +197,9 @@ void GenerationReply::cancel() {
   for (const engine::RequestId id : ids_) service_.cancel(id);
 }
 
-void GenerationReply::write(const Event& event, std::string& out) {
-  writer_->delta(event.choice, event.delta, out);
+void GenerationReply::write(Event&& event, std::string& out) {
+  if (!event.more) text_.content = std::move(event.content);
+  writer_->delta(event.choice, event.more ? *event.more : text_, out);
   if (event.end) out += writer_->finish(event.choice, event.end->finish_word);
 }
 
@@ -262,13 +268,13 @@ std::optional<Piece> GenerationReply::take() {
   std::string out;
   if (delivery_ == Delivery::streamed) out.reserve(events.size() * kEventBytes);
   for (Event& next : events) {
-    const Event event = std::move(next);  // and gone once it is written
+    Event event = std::move(next);  // and gone once it is written
     if (event.end) {
       count(*event.end);
       if (auto error = failure(event.end->event)) return fail(std::move(*error), std::move(out));
       summary_.finish = event.end->finish_word;
     }
-    write(event, out);
+    write(std::move(event), out);
   }
   if (overflowed) {
     return fail({.status = 503, .message = "the reader was too slow for its stream"},

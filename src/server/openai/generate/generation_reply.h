@@ -49,15 +49,18 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
     std::string finish_word;
     std::int64_t reasoning_tokens = 0;
   };
-  /// One per token, so what only an end has is apart.
+  /// One per token, written by one core and read by another: what most tokens have is in one cache
+  /// line, and the rest apart.
   struct Event {
     int choice = 0;
-    Delta delta;
+    std::string content;
+    std::unique_ptr<Delta> more = nullptr;  // where there is more than that, all of it
     std::unique_ptr<const End> end = nullptr;
 
     /// Tokens, and what is shown beside them.
     std::size_t num_values() const;
   };
+  static_assert(sizeof(Event) <= 64);
   struct Choice {  // of the engine's thread
     std::unique_ptr<ChoiceDecoder> decoder;
     double last_token_s = 0;
@@ -71,7 +74,8 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   void on_finish(int choice, const engine::FinishEvent& event);
   /// False when nobody can take it any more.
   bool push(Event&& event);
-  void write(const Event& event, std::string& out);
+  static Event event_of(int choice, Delta&& delta);
+  void write(Event&& event, std::string& out);
   void count(const End& end);
   /// Of what waits, as much as is written at a time: the next of `taken_`.
   std::span<Event> next_events();
@@ -99,6 +103,7 @@ class GenerationReply final : public Reply, public std::enable_shared_from_this<
   int num_ended_ = 0;
   bool head_sent_ = false;
   TextBlocks unsent_;
+  Delta text_;                 // of an event that has nothing else
   std::vector<Event> taken_;   // what was pending; swapped with that, so that neither is made anew
   std::size_t num_taken_ = 0;  // of its events, written already
 
