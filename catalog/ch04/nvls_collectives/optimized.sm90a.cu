@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "catalog/ch04/nvls_collectives/sums.cuh"
-#include "core/cuda/multicast_memory.h"
+#include "core/cuda/memory/multicast_memory.h"
 #include "lab/author/side.h"
 #include "ptx/multimem.cuh"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/cuda/gpu_bytes.h"
+#include "core/cuda/memory/gpu_bytes.h"
 #include "core/ranks/mpi_exchange.h"
 #include "core/ranks/must.h"
 #include "lab/author/counted.h"

@@ -1,4 +1,4 @@
-#include "core/cuda/gpu_bytes.h"
+#include "core/cuda/memory/gpu_bytes.h"
 
 namespace gauntlet {
 namespace {

@@ -25,6 +25,7 @@ class GroupParts final : public RankParts, public RankSum {
   bool is_ordered() const override { return sums_ == RankSums::ordered; }
   bool is_first_stage() const override { return place_.stage == 0; }
   bool is_last_stage() const override { return place_.stage + 1 == mesh_.pp; }
+  using RankSum::gather;  // columns on a device, which this one refuses
   void gather(PartsOf of, float* rows, std::int64_t num_rows, std::int64_t stride) override;
   void gather_experts(float* rows, std::int64_t stride,
                       std::span<const std::int32_t> first_slot) override;

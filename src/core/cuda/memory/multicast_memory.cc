@@ -1,4 +1,4 @@
-#include "core/cuda/multicast_memory.h"
+#include "core/cuda/memory/multicast_memory.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
