@@ -253,7 +253,7 @@ class TargetMeasurer {
   /// A sample that counts, and now and then one that does not, whose inputs changed in part only:
   /// a side that looks at a few words of them to see whether there is anything to do is wrong then.
   Expected<double> counted_sample(std::size_t side) {
-    const auto ns = sample(side, Renewed::all, &CheckSchedule::draw_check);
+    auto ns = sample(side, Renewed::all, &CheckSchedule::draw_check);
     if (ns) {
       for (const std::size_t set : order_) observations_.take(side, sides_[set][side]);
     }
