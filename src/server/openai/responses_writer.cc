@@ -22,7 +22,7 @@ Json usage_of(const Usage& usage) {
 ResponsesWriter::ResponsesWriter(ResponseHead head, OnResponse on_done)
     : head_(std::move(head)), on_done_(std::move(on_done)), response_(head_.response) {}
 
-void ResponsesWriter::event(const char* type, Json fields) {
+void ResponsesWriter::event(const char* type, const Json& fields) {
   const std::int64_t number = next_number_++;
   if (head_.delivery == Delivery::whole) return;
   Json event = {{"type", type}, {"sequence_number", number}};
@@ -30,11 +30,11 @@ void ResponsesWriter::event(const char* type, Json fields) {
   out_ += fmt::format("event: {}\ndata: {}\n\n", type, dump(event));
 }
 
-void ResponsesWriter::item_event(const char* type, Json fields) {
+void ResponsesWriter::item_event(const char* type, const Json& fields) {
   Json about = {{"item_id", item_id_}, {"output_index", response_["output"].size()}};
   if (kind_ != Kind::call) about["content_index"] = 0;
   about.update(fields);
-  event(type, std::move(about));
+  event(type, about);
 }
 
 void ResponsesWriter::begin() {

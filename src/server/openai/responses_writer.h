@@ -37,8 +37,8 @@ class ResponsesWriter final : public AnswerWriter {
 
   void begin();
   /// Adds an event with the next number, and the fields of the item it is about.
-  void event(const char* type, Json fields);
-  void item_event(const char* type, Json fields);
+  void event(const char* type, const Json& fields);
+  void item_event(const char* type, const Json& fields);
   void open(Kind kind, const ToolCallDelta* call = nullptr);
   void close(const char* status);
   void add_text(Kind kind, const std::string& text, const std::vector<ShownLogProb>& log_probs);

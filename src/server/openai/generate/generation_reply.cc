@@ -271,14 +271,13 @@ std::optional<Piece> GenerationReply::take() {
     Event event = std::move(next);  // and gone once it is written
     if (event.end) {
       count(*event.end);
-      if (auto error = failure(event.end->event)) return fail(std::move(*error), std::move(out));
+      if (auto error = failure(event.end->event)) return fail(*error, out);
       summary_.finish = event.end->finish_word;
     }
     write(std::move(event), out);
   }
   if (overflowed) {
-    return fail({.status = 503, .message = "the reader was too slow for its stream"},
-                std::move(out));
+    return fail({.status = 503, .message = "the reader was too slow for its stream"}, out);
   }
   unsent_.append_block(std::move(out));
   if (num_ended_ == std::ssize(choices_)) unsent_.append(writer_->done_in_blocks(usage_));
