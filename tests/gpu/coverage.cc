@@ -47,6 +47,9 @@ std::string listed(const std::vector<std::string>& files) {
                      files.size() - kMost);
 }
 
+/// How a line of the open findings begins that tells of a unit no GPU has run.
+constexpr const char* kNotRunYet = "not run yet: ";
+
 bool names_all(const std::string& reason, const std::vector<std::string>& files) {
   return std::ranges::all_of(
       files, [&](const std::string& file) { return reason.find(file) != std::string::npos; });
@@ -93,7 +96,8 @@ void find_samples(const Record& record, const OpenFindings& findings, Coverage& 
   if (!findings.contains(kLab)) return;
   if (coverage.samples.empty()) {
     coverage.gaps.push_back(
-        "the lab has an open finding, and every chapter was measured with it: take the finding out");
+        "the lab has an open finding, and every chapter was measured with it: take the finding "
+        "out");
   } else if (std::ranges::any_of(coverage.samples, &OwedSample::open)) {
     coverage.open.push_back("lab was not tried again: " + findings.at(kLab));
   }
@@ -192,6 +196,9 @@ Coverage judge(const Units& units, const Record& record, const OpenFindings& fin
     } else if (unit->state == UnitState::changed && names_all(reason, unit->changed)) {
       unit->state = UnitState::open;
       coverage.open.push_back(name + " was not run again: " + reason);
+    } else if (unit->state == UnitState::unrecorded && reason.starts_with(kNotRunYet)) {
+      unit->state = UnitState::open;
+      coverage.open.push_back(name + " was " + reason);
     }
   }
   find_samples(record, findings, coverage);

@@ -86,6 +86,21 @@ TEST_F(CoverageTest, takes_a_change_whose_files_an_open_finding_names) {
   EXPECT_FALSE(judged("catalog/ch07/copy/optimized.cu has a word more").complete());
 }
 
+TEST_F(CoverageTest, takes_a_unit_that_no_gpu_has_run_only_where_a_finding_says_so) {
+  project_.write("catalog/ch07/fill/pair.cc", "int pair;\n");
+  project_.write("catalog/ch07/fill/optimized.cu", "int fast;\n");
+  units_ = project_.units();
+  EXPECT_THAT(complaints(), Contains("target ch07:fill: no GPU has run it"));
+  const auto judged = [&](const std::string& reason) {
+    return judge(units_, record_, {{"target ch07:fill", reason}});
+  };
+  EXPECT_THAT(judged("it needs two GPUs").complaints(),
+              Contains("target ch07:fill: no GPU has run it"));
+  const Coverage told = judged("not run yet: it needs two GPUs");
+  EXPECT_THAT(told.complaints(), Not(Contains("target ch07:fill: no GPU has run it")));
+  EXPECT_THAT(told.open, ElementsAre("target ch07:fill was not run yet: it needs two GPUs"));
+}
+
 TEST_F(CoverageTest, counts_files_that_are_more_than_a_person_reads) {
   std::string includes;
   for (int i = 0; i < 12; ++i) {
