@@ -112,6 +112,7 @@ struct PathQueries {
 
 class TreeAttention : public testing::TestWithParam<SimdLevel> {
  protected:
+  TreeAttention() { kernels_.begin_work(); }
   void expect_as_without_a_tree(PageLayout layout, std::int64_t window, const PathCase& here) {
     const auto length = here.context + std::ssize(here.path);
     TreeCache tree(layout, here.context + 48), chain(layout, length);
