@@ -109,24 +109,30 @@ __device__ void plan_runs(const Groups& groups, int stripes, Shared<C>& shared) 
     total += __shfl_sync(kAll, end, 31);
   }
   const auto boundary = [&](unsigned block) {
-    return static_cast<std::int64_t>(total) * block / gridDim.x;
+    return static_cast<int>(static_cast<std::int64_t>(total) * block / gridDim.x);
   };
-  const std::int64_t from = boundary(blockIdx.x), to = boundary(blockIdx.x + 1);
+  const int from = boundary(blockIdx.x), to = boundary(blockIdx.x + 1);
+  int begin[kRounds], end[kRounds], width[kRounds];
+#pragma unroll
+  for (int r = 0; r < kRounds; ++r) {
+    begin[r] = end[r] = width[r] = 0;
+    if (r * 32 >= groups.num_experts) break;
+    const int cost = batch_stripe_cost(slots[r], C::kMostWidth);
+    begin[r] = batch_stripe_at(from, start[r], cost, stripes);
+    end[r] = batch_stripe_at(to, start[r], cost, stripes);
+    width[r] = batch_tiles(slots[r], C::kMostWidth).width;
+  }
   // Wide tiles come first, as the kernel's loops do.
   int runs = 0;
-#pragma unroll 1
-  for (int width = C::kMostWidth; width > 0; width -= kNarrowestTile) {
+  for (int w = C::kMostWidth; w > 0; w -= kNarrowestTile) {
 #pragma unroll
     for (int r = 0; r < kRounds; ++r) {
-      const int cost = batch_stripe_cost(slots[r], C::kMostWidth);
-      const int begin = batch_stripe_at(from, start[r], cost, stripes);
-      const int end = batch_stripe_at(to, start[r], cost, stripes);
-      const bool own = begin < end && batch_tiles(slots[r], C::kMostWidth).width == width;
+      const bool own = begin[r] < end[r] && width[r] == w;
       const unsigned some = __ballot_sync(kAll, own);
       if (own) {
         shared.runs[runs + __popc(some & ((1u << lane) - 1))] = {.expert = r * 32 + lane,
-                                                                 .first_stripe = begin,
-                                                                 .end_stripe = end,
+                                                                 .first_stripe = begin[r],
+                                                                 .end_stripe = end[r],
                                                                  .first_slot = first[r],
                                                                  .slots = slots[r]};
       }

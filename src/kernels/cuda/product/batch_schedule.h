@@ -38,11 +38,10 @@ GAUNTLET_HOST_DEVICE inline int batch_stripe_cost(int slots, int most_width) {
 
 /// The first stripe of an expert that begins at or behind `boundary`, where the expert's first
 /// begins at `start`.
-GAUNTLET_HOST_DEVICE inline int batch_stripe_at(std::int64_t boundary, std::int64_t start, int cost,
-                                                int stripes) {
+GAUNTLET_HOST_DEVICE inline int batch_stripe_at(int boundary, int start, int cost, int stripes) {
   if (cost == 0 || boundary <= start) return 0;
-  const std::int64_t stripe = (boundary - start + cost - 1) / cost;
-  return stripe < stripes ? static_cast<int>(stripe) : stripes;
+  const int stripe = (boundary - start + cost - 1) / cost;
+  return stripe < stripes ? stripe : stripes;
 }
 
 /// Stripes of one expert that a block takes.

@@ -17,11 +17,13 @@ constexpr int kMostWidth = 96;
 
 /// What the kernel's warp plans, expert after expert.
 std::vector<BatchRun> runs_of(const std::vector<int>& counts, int stripes, int block, int blocks) {
-  std::vector<std::int64_t> start{0};
+  std::vector<int> start{0};
   for (const int count : counts) {
-    start.push_back(start.back() + std::int64_t{stripes} * batch_stripe_cost(count, kMostWidth));
+    start.push_back(start.back() + stripes * batch_stripe_cost(count, kMostWidth));
   }
-  const auto boundary = [&](int b) { return start.back() * b / blocks; };
+  const auto boundary = [&](int b) {
+    return static_cast<int>(std::int64_t{start.back()} * b / blocks);
+  };
   std::vector<BatchRun> runs;
   int first_slot = 0;
   for (std::size_t e = 0; e < counts.size(); ++e) {
