@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "core/cuda/check.h"
@@ -14,6 +15,7 @@
 #include "kernels/cuda/product/prefill_epilogue.cuh"
 #include "kernels/cuda/product/ring_place.cuh"
 #include "kernels/cuda/product/wgmma_operands.cuh"
+#include "ptx/address.cuh"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -44,13 +46,12 @@ struct Config {
   static constexpr int kConsumers = kStripes * kGroupThreads;
   static constexpr int kThreads = kConsumers + kGroupThreads;
   static constexpr int kProducers = kGroupThreads / 32;
-  static_assert(kStripes <= kProducers);
   /// The producer gives registers to the consumers; what a thread starts with is a multiple of 8.
   static constexpr int kStartRegisters = 65536 / kThreads / 8 * 8;
-  static constexpr int kProducerRegisters = kStripes == 3 ? 56 : 32;
+  static constexpr int kProducerRegisters = kStripes == 3 ? 56 : kStripes == 4 ? 32 : 24;
   static constexpr int kConsumerRegisters =
       (kStartRegisters + (kStartRegisters - kProducerRegisters) / kStripes) / 8 * 8;
-  static constexpr int kXBytes = 128 * kBlockCols * 2;
+  static constexpr int kXBytes = (kMostWidth > 64 ? 128 : 2 * kMostWidth) * kBlockCols * 2;
   static constexpr int kStripeBytes = kMostStageBlocks * kMxfp4BlockBytes;
   static constexpr int kStageBytes = kXBytes + kStripes * kStripeBytes;
   static constexpr int kRingBytes = kSharedBytes - 4 * kStripes * kStagingBytes -
@@ -144,8 +145,8 @@ __device__ void plan_runs(const Groups& groups, int stripes, Shared<C>& shared) 
 }
 
 /// One of the producing threads, each of a warp of its own: a single thread would take longer to
-/// start all copies of a stage than the stage takes to multiply. It brings one stripe's weights and
-/// its share of the tokens.
+/// start all copies of a stage than the stage takes to multiply. It brings its stripes' weights
+/// and its share of the tokens.
 template <class C>
 class Producer {
  public:
@@ -165,19 +166,18 @@ class Producer {
                                                            work.tokens.row_tile + member_) *
                                      col_blocks_ * kMxfp4BlockBytes;
     const int blocks = stage_blocks(work.tokens.width);
-    const bool has_stripe = member_ < work.stripes;
     int started = 0;
     if (works_ == 0) {
       describe(work);
       started = min((col_blocks_ + blocks - 1) / blocks, C::kStages);
-      for (int k = 0; k < started; ++k) load_weights(work, has_stripe, k * blocks, blocks, k);
+      for (int k = 0; k < started; ++k) load_weights(work, k * blocks, blocks, k);
       tokens_ready();
     }
     for (int column = 0; column < col_blocks_; column += blocks) {
       if (--started < 0) {
         wait_for(shared_.empty[place_.stage], place_.parity ^ 1);
         if (column == 0) describe(work);
-        load_weights(work, has_stripe, column, blocks, place_.stage);
+        load_weights(work, column, blocks, place_.stage);
       }
       load_tokens(work, column, blocks, place_.stage);
       place_.advance();
@@ -200,16 +200,20 @@ class Producer {
   /// stripes may be smaller.
   __device__ __forceinline__ int own_block() const { return C::kProducers - 1 - member_; }
 
-  __device__ __forceinline__ void load_weights(const BatchWork& work, bool has_stripe, int column,
-                                               int most, int stage) {
+  __device__ __forceinline__ void load_weights(const BatchWork& work, int column, int most,
+                                               int stage) {
     const int blocks = min(most, col_blocks_ - column);
-    const int bytes = has_stripe ? blocks * kMxfp4BlockBytes : 0;
+    const int bytes = blocks * kMxfp4BlockBytes;
+    const int stripes = (work.stripes - member_ + C::kProducers - 1) / C::kProducers;
     const int x_bytes = own_block() < blocks ? work.tokens.width * kBlockCols * 2 : 0;
     std::uint64_t& full = shared_.full[stage];
-    ptx::mbarrier_arrive_expect_tx(full, bytes + x_bytes);
-    if (has_stripe) {
-      ptx::bulk_load(shared_.weights[stage][member_], weights_ + column * kMxfp4BlockBytes, bytes,
-                     full);
+    ptx::mbarrier_arrive_expect_tx(full, stripes * bytes + x_bytes);
+    const std::uint8_t* from = weights_ + column * kMxfp4BlockBytes;
+#pragma unroll
+    for (int r = 0; r < C::kStripes; r += C::kProducers) {
+      if (member_ + r >= work.stripes) break;
+      ptx::bulk_load(shared_.weights[stage][member_ + r],
+                     from + std::int64_t{r} * col_blocks_ * kMxfp4BlockBytes, bytes, full);
     }
   }
 
@@ -236,7 +240,7 @@ class Producer {
   const PrefillParams& p_;
   const int member_;
   const int col_blocks_;
-  const std::uint8_t* weights_ = nullptr;  // of this thread's stripe
+  const std::uint8_t* weights_ = nullptr;  // of this thread's first stripe
   int works_ = 0;
   RingPlace<C::kStages> place_;
 };
@@ -290,47 +294,66 @@ class Consumer {
   }
 
   /// In units of a block of columns, or of half a block where sums take the registers: two units
-  /// to a stage.
+  /// to a stage. A unit's weights are loaded while the unit before is multiplied.
   template <int kWidth>
   __device__ __forceinline__ void accumulate(int group, float (&sums)[kWidth / 2]) {
     constexpr bool kWhole = stage_blocks(kWidth) == 2;
-    constexpr int kUnitSteps = kWhole ? kSteps : kHalfSteps;
+    constexpr int kUnitSteps = kWhole ? kSteps : kSteps / 2;
+    const int lane = static_cast<int>(threadIdx.x) % 32,
+              tile = static_cast<int>(threadIdx.x) / 32 % kTilesPerBlock;
+    const std::uint32_t block = ptx::shared_address(shared_.weights[0][group]);
+    const std::uint32_t words = block + tile * kMxfp4TileBytes + lane * 16;
+    const std::uint32_t scales =
+        block + kTilesPerBlock * kMxfp4TileBytes + tile * kMxfp4ScaleBytes + lane / 4 * 4;
+    const std::uint64_t tokens = ptx::wgmma_descriptor_128b(shared_.x[0]);
+    const auto tokens_low = static_cast<std::uint32_t>(tokens);
+    PackedOperands<kUnitSteps> packed;
     std::uint32_t a[2][kUnitSteps][4];
 
+    const auto load = [&]<int kOdd> {
+      const std::uint32_t stage = place_.stage * static_cast<int>(sizeof(shared_.weights[0]));
+      constexpr int kUnitWords = kWhole ? kMxfp4BlockBytes : kUnitSteps * 4;
+      constexpr int kUnitScales = kWhole ? kMxfp4BlockBytes : 0;
+      load_packed(words + stage + kOdd * kUnitWords, scales + stage + kOdd * kUnitScales, packed);
+    };
     // Registers a[kOdd] are free once the unit before the newest has finished; the newest runs
-    // while they are loaded and dequantized.
-    const auto unit = [&]<int kOdd> {
-      if constexpr (kOdd == 0) wait_for(shared_.full[place_.stage], place_.parity);
+    // while they are dequantized.
+    const auto prepare = [&]<int kOdd> {
       ptx::wgmma_wait_group<1>();
-      const std::uint8_t* const weights = shared_.weights[place_.stage][group];
-      const std::uint8_t* x = shared_.x[place_.stage];
-      if constexpr (kWhole) {
-        load_operands<WeightFormat::mxfp4>(weights + kOdd * kMxfp4BlockBytes, a[kOdd]);
-        x += kOdd * kWidth * kBlockCols * 2;
-      } else {
-        load_half_operands(weights, kOdd, a[kOdd]);
-        x += kOdd * kBlockCols;
-      }
-      const std::uint64_t descriptor = ptx::wgmma_descriptor_128b(x);
+      dequantize(packed, kOdd, a[kOdd]);
+    };
+    const auto multiply = [&]<int kOdd>(int stage) {
+      constexpr int kUnitBytes = kWhole ? kWidth * kBlockCols * 2 : kBlockCols;
+      const std::uint32_t low = tokens_low + stage * (C::kXBytes >> 4) + kOdd * (kUnitBytes >> 4);
       ptx::wgmma_fence();
 #pragma unroll
       for (int s = 0; s < kUnitSteps; ++s) {
-        multiply_step<kWidth>(sums, a[kOdd][s], descriptor + 2 * s);
+        multiply_step<kWidth>(sums, a[kOdd][s], (tokens >> 32 << 32) | (low + 2 * s));
       }
       ptx::wgmma_commit_group();
     };
 
     const int units = kWhole ? col_blocks() : 2 * col_blocks();
+    load.template operator()<0>();
     int u = 0;
 #pragma unroll 1
     for (; u + 1 < units; u += 2) {
-      unit.template operator()<0>();
-      unit.template operator()<1>();
+      prepare.template operator()<0>();
+      load.template operator()<1>();
+      multiply.template operator()<0>(place_.stage);
+      prepare.template operator()<1>();
+      const int stage = place_.stage;
       if (u > 0) release_before();
       place_.advance();
+      if (u + 2 < units) {
+        wait_for(shared_.full[place_.stage], place_.parity);
+        load.template operator()<0>();
+      }
+      multiply.template operator()<1>(stage);
     }
     if (u < units) {
-      unit.template operator()<0>();
+      prepare.template operator()<0>();
+      multiply.template operator()<0>(place_.stage);
       ptx::wgmma_wait_group<0>();
       if (u > 0) release_before();
       release(place_.stage);
@@ -393,8 +416,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   Consumer<C> consumer(shared, p);
   if constexpr (C::kMostWidth >= 128) consumer.template compute<128>();
   if constexpr (C::kMostWidth >= 96) consumer.template compute<96>();
-  consumer.template compute<64>();
-  consumer.template compute<48>();
+  if constexpr (C::kMostWidth >= 64) consumer.template compute<64>();
+  if constexpr (C::kMostWidth >= 48) consumer.template compute<48>();
   consumer.template compute<32>();
   consumer.template compute<16>();
 }
@@ -442,8 +465,12 @@ void batch_mxfp4(const Product& product, const PrefillInput& input, const BatchT
                         .out_stride = product.out_stride,
                         .groups = product.groups};
   const auto with = [&]<Epilogue kEpilogue> {
-    if (tile == kWideBatchTile) return run<Config<kWideBatchTile, kEpilogue>>(p, input, how);
-    run<Config<kNarrowBatchTile, kEpilogue>>(p, input, how);
+    const auto one = [&]<BatchTile kTile> {
+      if (tile == kTile) run<Config<kTile, kEpilogue>>(p, input, how);
+    };
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      (one.template operator()<kBatchTiles[i]>(), ...);
+    }(std::make_index_sequence<kBatchTiles.size()>());
   };
   if (product.epilogue == Epilogue::swiglu_bf16) {
     with.template operator()<Epilogue::swiglu_bf16>();

@@ -7,7 +7,6 @@
 
 namespace gauntlet::kernels::cuda::inline product {
 
-constexpr int kTilesPerBlock = kBlockRows / kTileRows;
 constexpr int kMostExperts = 256;
 constexpr int kRowPad = 16;  // bytes between rows of x, so that eight of them fall on all banks
 

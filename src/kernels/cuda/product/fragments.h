@@ -17,6 +17,7 @@ enum class WeightFormat { bf16, mxfp4 };
 inline constexpr int kBlockRows = 64;
 inline constexpr int kBlockCols = 64;
 inline constexpr int kTileRows = 16;
+inline constexpr int kTilesPerBlock = kBlockRows / kTileRows;
 inline constexpr int kBf16TileBytes = 2048;  // 4 steps x 32 lanes x 16 bytes
 inline constexpr int kBf16BlockBytes = 8192;
 inline constexpr int kMxfp4TileBytes = 512;  // 32 lanes x 4 steps x 4 bytes
