@@ -116,8 +116,6 @@ __device__ void plan_runs(const Groups& groups, int stripes, Shared<C>& shared) 
   int begin[kRounds], end[kRounds], width[kRounds];
 #pragma unroll
   for (int r = 0; r < kRounds; ++r) {
-    begin[r] = end[r] = width[r] = 0;
-    if (r * 32 >= groups.num_experts) break;
     const int cost = batch_stripe_cost(slots[r], C::kMostWidth);
     begin[r] = batch_stripe_at(from, start[r], cost, stripes);
     end[r] = batch_stripe_at(to, start[r], cost, stripes);

@@ -28,6 +28,28 @@ __device__ __forceinline__ void spread_word(std::uint32_t word, std::uint32_t (&
   a[3] = (word << 4 & 0x01000100u) | most;
 }
 
+/// The same registers. Turns are products here, whose halves one operation joins and masks: the
+/// pipe that multiplies takes what would else go to the one that everything waits for.
+__device__ __forceinline__ void spread_word_by_products(std::uint32_t word, std::uint32_t (&a)[4]) {
+  constexpr std::uint32_t kMask = 0x81C081C0u;
+  const auto turned = [&](int bits) {
+    std::uint32_t low, high;
+    asm("{\n"
+        "  .reg .b64 wide;\n"
+        "  mul.wide.u32 wide, %2, %3;\n"
+        "  mov.b64 {%0, %1}, wide;\n"
+        "}\n"
+        : "=r"(low), "=r"(high)
+        : "r"(word), "r"(1u << (32 - bits)));
+    return low | high;
+  };
+  a[0] = word & kMask;
+  a[1] = turned(6) & kMask;
+  a[2] = word << 6 & kMask;
+  const std::uint32_t most = turned(4) & 0x80C080C0u;
+  a[3] = (word << 4 & 0x01000100u) | most;
+}
+
 /// The factors of the rows undo the 2^-126.
 __device__ __forceinline__ void dequantize_fp4(std::uint32_t word, std::uint32_t upper_factor,
                                                std::uint32_t lower_factor, std::uint32_t (&a)[4]) {
