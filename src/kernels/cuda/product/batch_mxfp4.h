@@ -19,7 +19,7 @@ struct BatchTile {
 };
 inline constexpr BatchTile kNarrowBatchTile{.stripes = 4, .most_width = 96};
 inline constexpr BatchTile kWideBatchTile{.stripes = 3, .most_width = 128};
-inline constexpr std::array kBatchTiles{kWideBatchTile, kNarrowBatchTile, BatchTile{5, 48}, BatchTile{6, 32}};
+inline constexpr std::array kBatchTiles{kNarrowBatchTile, kWideBatchTile};
 
 inline constexpr int kMostBatchExperts = 128;
 

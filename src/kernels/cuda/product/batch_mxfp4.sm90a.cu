@@ -20,6 +20,7 @@
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/prefetch.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/tensor_copy.cuh"
 #include "ptx/wgmma.cuh"
@@ -261,13 +262,14 @@ class Consumer {
         pass(stage_blocks(kWidth));
         continue;
       }
+      const int warp = static_cast<int>(threadIdx.x) / 32;
+      PrefillOutput<kWidth> output(
+          p_, work.tokens, (work.tokens.row_tile + group) * kBlockRows + warp % 4 * kTileRows,
+          shared_.staging[warp]);
+      if constexpr (C::kEpilogue == Epilogue::weighted_f32) prefetch_slots(work.tokens);
       float sums[kWidth / 2] = {};
       accumulate<kWidth>(group, sums);
-      const int warp = static_cast<int>(threadIdx.x) / 32;
-      PrefillOutput<kWidth>(p_, work.tokens,
-                            (work.tokens.row_tile + group) * kBlockRows + warp % 4 * kTileRows,
-                            shared_.staging[warp])
-          .template write_as<C::kEpilogue>(sums);
+      output.template write_as<C::kEpilogue>(sums);
     }
   }
 
@@ -280,6 +282,14 @@ class Consumer {
   }
   __device__ __forceinline__ void release_before() {
     release(place_.stage == 0 ? C::kStages - 1 : place_.stage - 1);
+  }
+
+  /// What the epilogue reads of the slots would else arrive after the sums.
+  __device__ __forceinline__ void prefetch_slots(const PrefillWork& work) const {
+    const int slot = static_cast<int>(threadIdx.x) % 32 * 4;  // a line holds more
+    if (slot >= work.slots) return;
+    ptx::prefetch_l1(p_.groups.slot_row + work.first_slot + slot);
+    ptx::prefetch_l1(p_.groups.slot_weight + work.first_slot + slot);
   }
 
   /// Stages go by without rows for this warpgroup.
@@ -468,7 +478,8 @@ void batch_mxfp4(const Product& product, const PrefillInput& input, const BatchT
     };
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       (one.template operator()<kBatchTiles[i]>(), ...);
-    }(std::make_index_sequence<kBatchTiles.size()>());
+    }
+    (std::make_index_sequence<kBatchTiles.size()>());
   };
   if (product.epilogue == Epilogue::swiglu_bf16) {
     with.template operator()<Epilogue::swiglu_bf16>();

@@ -81,11 +81,7 @@ __device__ __forceinline__ void dequantize(const PackedOperands<kNumSteps>& pack
 #pragma unroll
     for (int s = h * kHalfSteps; s < (h + 1) * kHalfSteps; ++s) {
       std::uint32_t spread[4];
-#ifdef MOE_OLD
-      spread_word(packed.words[s], spread);
-#else
       spread_word_by_products(packed.words[s], spread);
-#endif
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const __nv_bfloat162 scaled = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&spread[r]),
