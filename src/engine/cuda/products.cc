@@ -16,9 +16,9 @@ using namespace kernels::cuda;
 constexpr std::int64_t kDecodeTokens = 16;
 constexpr std::int64_t kDecodePromptTokens = 4;
 /// Slots per expert, on average, from which on a kernel is faster than the one for fewer.
-constexpr std::int64_t kBatchSlotsPerExpert = 6;     // MXFP4: the batch kernel
+constexpr std::int64_t kBatchSlotsPerExpert = 12;    // MXFP4: the batch kernel
 constexpr std::int64_t kPrefillSlotsPerExpert = 12;  // without one: the prefill kernel
-constexpr std::int64_t kManySlotsPerExpert = 128;    // MXFP4: the prefill kernel
+constexpr std::int64_t kManySlotsPerExpert = 192;    // MXFP4: the prefill kernel
 /// The tile of prompts when bits must not depend on the batch.
 constexpr PrefillTile kFixedTile{.tokens = 128, .consumers = 2};
 /// And those that MXFP4 weights take at a time by bulk copies.
