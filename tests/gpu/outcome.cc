@@ -1,6 +1,7 @@
 #include "tests/gpu/outcome.h"
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 namespace gauntlet::tests::gpu {
 namespace {
@@ -71,6 +72,12 @@ struct Counts {
   std::string why_skipped;
 };
 
+/// A failure names its file as the compiler was given it, with the folders of one machine in front.
+std::string without_machine(const std::string& failure) {
+  static const std::regex kInFront(R"(/\S*/(?=(src|tests|catalog)/))");
+  return std::regex_replace(failure, kInFront, "");
+}
+
 Counts count(const json& whole) {
   Counts counts;
   for (const json& suite : whole.value("testsuites", json::array())) {
@@ -79,7 +86,7 @@ Counts count(const json& whole) {
       ++counts.run;
       const std::string name = suite.value("name", "") + "." + test.value("name", "");
       if (test.contains("failures") && counts.failed.empty()) {
-        counts.failed = name + ": " + test["failures"].at(0).value("failure", "");
+        counts.failed = name + ": " + without_machine(test["failures"].at(0).value("failure", ""));
       }
       if (test.value("result", "") == "SKIPPED") {
         ++counts.skipped;

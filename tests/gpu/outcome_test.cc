@@ -88,6 +88,14 @@ TEST(TestVerdict, goes_by_the_tests_and_by_how_the_program_ended) {
               HasSubstr("timed_out: "));
 }
 
+TEST(TestVerdict, names_files_without_the_folders_of_a_machine) {
+  std::string failed = kFailed;
+  const std::string said = "1 is";
+  failed.replace(failed.find(said), said.size(), "/home/me/tests/here/src/lab/a_test.cc:7 1 is");
+  EXPECT_EQ(status({.json_text = gtest_json(failed), .exit_code = 1}),
+            "failed: AOnGpu.z: src/lab/a_test.cc:7 1 is 2");
+}
+
 TEST(TestVerdict, is_none_when_no_test_ran) {
   EXPECT_THAT(status({.json_text = R"({"tests": 0, "testsuites": []})"}),
               HasSubstr("error: the program has no such tests"));
