@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "core/check.h"
 #include "core/text/text.h"
@@ -63,6 +65,25 @@ const NumaNode* NumaTopology::of_cpu(int cpu) const {
   return found == nodes.end() ? nullptr : &*found;
 }
 
+NumaTopology NumaTopology::of_cpus(const std::vector<int>& cpus) const {
+  const auto held = [&](const NumaNode& node) {
+    std::vector<int> some;
+    std::ranges::copy_if(node.cpus, std::back_inserter(some),
+                         [&](int cpu) { return std::ranges::find(cpus, cpu) != cpus.end(); });
+    return some;
+  };
+  NumaTopology kept;
+  for (const NumaNode& node : nodes) {
+    NumaNode own{.id = node.id, .cpus = held(node)};
+    if (own.cpus.empty()) continue;
+    for (std::size_t i = 0; i < node.distances.size(); ++i) {
+      if (!held(nodes[i]).empty()) own.distances.push_back(node.distances[i]);
+    }
+    kept.nodes.push_back(std::move(own));
+  }
+  return kept;
+}
+
 std::optional<int> NumaTopology::farthest_from(int node) const {
   const auto from = std::ranges::find(nodes, node, &NumaNode::id);
   if (from == nodes.end() || nodes.size() < 2) return std::nullopt;
@@ -87,7 +108,11 @@ Expected<NumaPlaces> places_here() {
 }
 
 std::optional<int> node_of_pci(const SystemFiles& files, const std::string& address) {
-  const auto node = files.number("/sys/bus/pci/devices/" + address + "/numa_node");
+  std::string folder = address;
+  std::ranges::transform(folder, folder.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  const auto node = files.number("/sys/bus/pci/devices/" + folder + "/numa_node");
   if (!node || *node < 0) return std::nullopt;
   return static_cast<int>(*node);
 }
@@ -111,9 +136,11 @@ Expected<void> bind_memory(void* data, std::int64_t bytes, int node) {
 
 Expected<double> share_on_node(const void* data, std::int64_t bytes, int node) {
   const WholePages range = whole_pages(data, bytes);
+  const auto from = reinterpret_cast<std::uintptr_t>(data);
+  auto* const bytes_from = static_cast<unsigned char*>(const_cast<void*>(data));
   std::vector<void*> pages;
   for (std::uintptr_t at = range.begin; at < range.end; at += kPageBytes) {
-    pages.push_back(reinterpret_cast<void*>(at));
+    pages.push_back(bytes_from + (at - from));
   }
   std::vector<int> status(pages.size(), -ENOENT);
   // Without nodes to move to, it only says where pages are.

@@ -24,6 +24,8 @@ struct NumaTopology {
   static NumaTopology read(const SystemFiles& files);
 
   const NumaNode* of_cpu(int cpu) const;
+  /// The nodes that hold some of these CPUs, with those alone.
+  NumaTopology of_cpus(const std::vector<int>& cpus) const;
   /// The node that is farthest from this one: by the firmware's distances, and where it tells none
   /// the next one. Nothing where there is only one.
   std::optional<int> farthest_from(int node) const;
@@ -39,7 +41,8 @@ Expected<NumaPlaces> places_of_cpu(const NumaTopology& topology, int cpu);
 /// Of the CPU that the calling thread is on.
 Expected<NumaPlaces> places_here();
 
-/// The node of a PCI device, "0000:41:00.0"; nothing where the system does not say.
+/// The node of a PCI device, "0000:c1:00.0" or, as drivers write it, "0000:C1:00.0"; nothing where
+/// the system does not say.
 std::optional<int> node_of_pci(const SystemFiles& files, const std::string& address);
 
 /// From now on pages of the whole pages in this range come from this node, and those that are there

@@ -52,6 +52,17 @@ TEST(NumaTopology, takes_the_next_node_where_distances_are_not_told) {
   EXPECT_EQ(machine.topology().farthest_from(3), 0);
 }
 
+TEST(NumaTopology, is_cut_down_to_the_nodes_of_some_cpus) {
+  const NumaTopology cut = FourNodes().topology().of_cpus({2, 3, 5, 7});
+  ASSERT_EQ(cut.nodes.size(), 3u);
+  EXPECT_EQ(cut.of_cpu(5)->cpus, std::vector<int>{5});
+  EXPECT_EQ(cut.of_cpu(4), nullptr);
+  EXPECT_EQ(cut.of_cpu(2)->distances, (std::vector<int>{10, 32, 20}));
+  EXPECT_EQ(cut.farthest_from(3), 1);
+  EXPECT_EQ(cut.farthest_from(0), std::nullopt);
+  EXPECT_TRUE(FourNodes().topology().of_cpus({8}).nodes.empty());
+}
+
 TEST(NumaPlaces, are_the_thread_s_own_node_and_the_farthest) {
   const auto places = places_of_cpu(FourNodes().topology(), 2);
   ASSERT_TRUE(places);
@@ -77,6 +88,12 @@ TEST(NodeOfPci, is_nothing_where_the_firmware_does_not_say) {
   EXPECT_EQ(node_of_pci(files, "0000:41:00.0"), 1);
   EXPECT_EQ(node_of_pci(files, "0000:42:00.0"), std::nullopt);
   EXPECT_EQ(node_of_pci(files, "0000:43:00.0"), std::nullopt);
+}
+
+TEST(NodeOfPci, takes_the_address_as_the_driver_writes_it) {
+  FakeTree tree;
+  tree.write("/sys/bus/pci/devices/0000:c1:00.0/numa_node", "3\n");
+  EXPECT_EQ(node_of_pci(SystemFiles(tree.root()), "0000:C1:00.0"), 3);
 }
 
 TEST(BindMemory, puts_pages_where_the_kernel_then_finds_them) {
