@@ -178,6 +178,30 @@ TEST(DoctorGpuTopology, warns_of_a_gpu_on_the_other_socket) {
   EXPECT_EQ(finding.fix, "numactl --cpunodebind=1 --membind=1 gauntlet ...");
 }
 
+TEST(DoctorGpuTopology, warns_when_the_process_may_wander_from_the_gpu) {
+  GpuMachine machine;
+  machine.write_two_nodes().write("/sys/bus/pci/devices/0000:18:00.0/numa_node", "1\n");
+  machine.context.cpus = {2, 3, 4, 5};
+  const Finding finding = machine.find("gpu", "numa node");
+  EXPECT_EQ(finding.level, Level::warn);
+  EXPECT_NE(finding.reason.find("may run on nodes 0-1"), std::string::npos) << finding.reason;
+  EXPECT_EQ(finding.fix, "numactl --cpunodebind=1 --membind=1 gauntlet ...");
+  machine.context.cpus = {4, 5};
+  EXPECT_EQ(machine.find("gpu", "numa node").level, Level::ok);
+}
+
+TEST(DoctorGpuTopology, is_well_on_all_nodes_that_have_gpus) {
+  GpuMachine machine;
+  write_pci_gpu(machine, "0000:98:00.0");
+  machine.write_two_nodes()
+      .write("/sys/bus/pci/devices/0000:18:00.0/numa_node", "0\n")
+      .write("/sys/bus/pci/devices/0000:98:00.0/numa_node", "1\n");
+  machine.context.cpus = {2, 3, 4, 5};
+  const Finding finding = machine.find("gpu", "numa node");
+  EXPECT_EQ(finding.level, Level::ok);
+  EXPECT_EQ(finding.reason, "0000:18:00.0 on node 0, 0000:98:00.0 on node 1");
+}
+
 TEST(DoctorGpuTools, know_who_may_read_counters) {
   GpuMachine machine;
   EXPECT_EQ(machine.find("gpu", "profiling permission").level, Level::unknown);

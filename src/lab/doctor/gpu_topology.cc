@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/machine/numa.h"
 #include "core/os/system_files.h"
 #include "lab/doctor/checks.h"
 
@@ -52,19 +53,31 @@ Finding affinity(const DoctorContext& context, const std::vector<std::string>& g
   const Item item{"gpu", "numa node"};
   if (numa_nodes(context.files).size() <= 1) return item.ok("one node");
   const std::set<int> ours = nodes_of(context.files, context.cpus);
+  const auto bind_to = [](int node) {
+    return fmt::format("numactl --cpunodebind={0} --membind={0} gauntlet ...", node);
+  };
+  std::set<int> theirs;
   std::string near;
   for (const std::string& address : gpus) {
-    const auto node = context.files.number(device_folder(address) + "/numa_node");
-    if (!node || *node < 0) continue;
-    if (!ours.empty() && !ours.contains(static_cast<int>(*node))) {
+    const auto node = node_of_pci(context.files, address);
+    if (!node) continue;
+    if (!ours.empty() && !ours.contains(*node)) {
       return item.warn(
           fmt::format("{} hangs on node {}, where this process may not run: copies cross sockets",
                       address, *node),
-          fmt::format("numactl --cpunodebind={0} --membind={0} gauntlet ...", *node));
+          bind_to(*node));
     }
+    theirs.insert(*node);
     near += fmt::format("{}{} on node {}", near.empty() ? "" : ", ", address, *node);
   }
   if (near.empty()) return item.unknown("the kernel does not say which node the GPUs hang on");
+  if (theirs.size() == 1 && ours.size() > 1) {
+    return item.warn(
+        fmt::format("{}, and this process may run on nodes {}: threads that feed it, and their "
+                    "buffers, can be on another",
+                    near, format_cpu_list({ours.begin(), ours.end()})),
+        bind_to(*theirs.begin()));
+  }
   return item.ok(near);
 }
 
