@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/cuda/cublas.h"
 #include "core/machine/gpu_driver.h"
+#include "core/machine/gpu_places.h"
 #include "core/machine/host_features.h"
 #include "core/os/data_folders.h"
 #include "core/ranks/mpi_group.h"
@@ -122,6 +123,12 @@ Probes probes_of(const MachineInfo& machine) {
        [] {
          const auto available = DirectFile::available(SystemFiles());
          return available ? probe_cuda_library("libcufile.so.0", "libcufile-13-0") : available;
+       }},
+      {"gpu numa node",
+       []() -> Expected<void> {
+         const auto places = places_of_first_gpu();
+         if (!places) return places.error();
+         return {};
        }},
       {"grace",
        [cpu = machine.cpu] {

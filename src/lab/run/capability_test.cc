@@ -137,7 +137,7 @@ TEST(Capability, passes_on_what_a_probe_says) {
     const std::string& name = known.first;
     probes[name] = [name]() -> Expected<void> { return Error{"no " + name + ": buy one"}; };
   }
-  ASSERT_EQ(probes.size(), 15u);
+  ASSERT_EQ(probes.size(), 16u);
   for (const auto& [need, probe] : probes) {
     for (const BackendKind backend : kBackends) {
       EXPECT_EQ(missing_capability(target_needing({need}), backend, machine_with(1), {}, probes),

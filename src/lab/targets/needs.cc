@@ -33,6 +33,7 @@ constexpr Plain kPlain[] = {
     {"gauntlet-draft", Of::host},
     {"gauntlet-tiny-eagle3", Of::host},
     {"gds", Of::gpu},
+    {"gpu numa node", Of::gpu},
     {"grace", Of::host},
     {"huge pages", Of::host},
     {"io_uring", Of::host},

@@ -10,10 +10,10 @@ using testing::Contains;
 
 TEST(Needs, have_names_that_mean_something) {
   for (const char* need :
-       {"2 NUMA nodes", "io_uring", "O_DIRECT", "huge pages",    "2 ranks",
-        "mpi",          "nccl",     "rdma",     "gds",           "nvls",
-        "lz4",          "1 GPU",    "8 GPUs",   "grace",         "sm_80",
-        "sm_90a",       "cublas",   "cudnn",    "perf counters", "gauntlet-draft"}) {
+       {"2 NUMA nodes",  "io_uring",       "O_DIRECT",     "huge pages", "2 ranks", "mpi",
+        "nccl",          "rdma",           "gds",          "nvls",       "lz4",     "1 GPU",
+        "8 GPUs",        "grace",          "sm_80",        "sm_90a",     "cublas",  "cudnn",
+        "perf counters", "gauntlet-draft", "gpu numa node"}) {
     EXPECT_TRUE(is_need(need)) << need;
   }
   for (const char* need : {"", "sm_", "sm90", "sm_90b", "GPUs", "2 gpus", "0 GPUs", "0 ranks",
@@ -37,7 +37,7 @@ TEST(Needs, have_their_number_read) {
 }
 
 TEST(Needs, are_a_gpus_alone_or_not) {
-  for (const char* need : {"sm_80", "2 GPUs", "cublas", "nvls"}) {
+  for (const char* need : {"sm_80", "2 GPUs", "cublas", "nvls", "gpu numa node"}) {
     EXPECT_TRUE(is_gpu_need(need)) << need;
   }
   for (const char* need : {"2 ranks", "io_uring", "lz4", "mpi", "rdma", "perf counters"}) {
