@@ -128,6 +128,7 @@ TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
   const lab::Probes probes = {
       {"O_DIRECT", [] { return Expected<void>{}; }},
       {"gds", []() -> Expected<void> { return Error{"nvidia-fs is not loaded"}; }},
+      {"gpu numa node", []() -> Expected<void> { return Error{"its node is not known"}; }},
       {"grace", []() -> Expected<void> { return Error{"this CPU is another"}; }},
       {"mpi", [] { return Expected<void>{}; }},
       {"nvls", []() -> Expected<void> { return Error{"there is no switch"}; }},
@@ -145,6 +146,9 @@ TEST_F(WholeCatalogue, is_skipped_by_name_where_one_gpu_stands_alone) {
   EXPECT_EQ(missing("ch04:rdma_direct", BackendKind::ranks), "needs rdma: there is no adapter");
   EXPECT_EQ(missing("ch05:direct_storage"), "needs gds: nvidia-fs is not loaded");
   EXPECT_EQ(missing("ch02:pinned_transfer"), "");
+  EXPECT_THAT(missing("ch03:gpu_numa_affinity"), HasSubstr("needs 2 NUMA nodes, there is 1: "));
+  machine.cpu.numa_nodes = 2;
+  EXPECT_EQ(missing("ch03:gpu_numa_affinity"), "needs gpu numa node: its node is not known");
 }
 
 TEST_F(WholeCatalogue, has_the_targets_that_its_suites_name) {
