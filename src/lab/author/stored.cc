@@ -1,5 +1,6 @@
 #include "lab/author/stored.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
@@ -10,6 +11,8 @@ namespace {
 void require(const Expected<void>& done) {
   if (!done) fail(done.error().message);
 }
+
+constexpr std::int64_t kRequestBytes = std::int64_t{1} << 20;
 
 /// Mean of what was seen since it was last asked.
 struct Seen {
@@ -40,6 +43,22 @@ Side reading_cold(std::shared_ptr<StoredWords> stored, Side side) {
 Side reading_hot(std::shared_ptr<StoredWords> stored, Side side) {
   side.enter = [stored] { require(stored->file().load()); };
   return side;
+}
+
+Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts,
+                    ThreadPool& pool) {
+  const int file = stored->file().direct();
+  return reading_cold(stored, Side([parts, &pool, file] {
+    const std::int64_t per_part = (parts.bytes + kRequestBytes - 1) / kRequestBytes;
+    pool.for_ranges(parts.count * per_part, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t part = i / per_part, at = i % per_part * kRequestBytes;
+        const auto count = static_cast<std::size_t>(std::min(kRequestBytes, parts.bytes - at));
+        require(read_fully(file, {parts.out + part * parts.bytes + at, count},
+                           parts.start[part] * kDirectBytes + at));
+      }
+    });
+  }));
 }
 
 void expect_parts(Reference& reference, const std::string& name, const StoredWords& stored,

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "core/os/threads.h"
 #include "core/storage/stored_words.h"
 #include "lab/author/reference.h"
 #include "lab/author/side.h"
@@ -18,6 +19,18 @@ Side reading_cold(std::shared_ptr<StoredWords> stored, Side side);
 
 /// Has all of the file in the page cache before each sample, as another process would leave it.
 Side reading_hot(std::shared_ptr<StoredWords> stored, Side side);
+
+/// Parts of a file, one behind the other in `out`.
+struct StoredParts {
+  const std::int32_t* start;  // [count]: the page where each begins
+  std::int64_t count;
+  std::int64_t bytes;  // of each
+  unsigned char* out;
+};
+
+/// A yardstick for one thread that reads long parts past the page cache: all threads do, 1 MiB at a
+/// time, which is what a disk's ceiling is most often found by.
+Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts, ThreadPool& pool);
 
 /// Expects in output `name`, of bytes, parts of the file one behind the other: as many as `start`
 /// has pages where they begin.

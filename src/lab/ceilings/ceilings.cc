@@ -20,9 +20,10 @@
 namespace gauntlet::lab::inline ceilings {
 namespace {
 
-// Of the file. One of format 1, which lacks spreads and caches, or of format 2, which lacks the
-// disk, is measured again.
-constexpr int kFormat = 3;
+// Of the file. One of format 1, which lacks spreads and caches, of format 2, which lacks the disk,
+// or of format 3, which has the disk's best pass, is measured again.
+constexpr int kFormat = 4;
+constexpr const char* kDisk = "disk_read";
 
 const char* unit_of(const std::string& ceiling) {
   return ceiling.starts_with("fma_") || ceiling.starts_with("matrix_") ? "GFLOP/s" : "GB/s";
@@ -37,6 +38,9 @@ std::filesystem::path cache_folder() {
   const passwd* user = getpwuid(getuid());
   return std::filesystem::path(user && user->pw_dir ? user->pw_dir : "/") / ".cache";
 }
+
+/// The rate that the truth is not above.
+double at_most(const Ceiling& ceiling) { return ceiling.value * (1 + ceiling.spread); }
 
 /// Rates by name, for one width of the machine, in units per nanosecond: GB/s is bytes per
 /// nanosecond.
@@ -88,7 +92,7 @@ std::optional<double> memory_ns(const Cost& cost, const Rates& rates) {
     }
     // A disk has one rate, whatever reads it: no number of threads makes it another disk.
     case Cost::Level::disk:
-      return time_ns(cost.read_bytes, rates.of_machine("disk_read"));
+      return time_ns(cost.read_bytes, rates.of_machine(kDisk));
   }
   return std::nullopt;
 }
@@ -190,6 +194,29 @@ void record(Ceilings& ceilings, const Probe& probe, std::vector<double> seconds)
   }
 }
 
+void record_median(Ceilings& ceilings, const Probe& probe, std::vector<double> seconds) {
+  check(!seconds.empty() && probe.amount > 0, "a try needs an amount and a time");
+  const double least = std::ranges::min(seconds);
+  check(least > 0, "a try that took no time");
+  const double value = probe.amount / stats::median(std::move(seconds)) * 1e-9;
+  Ceiling& ceiling = ceilings.values[probe.ceiling];
+  const double most = std::max(at_most(ceiling), probe.amount / least * 1e-9);
+  ceiling.unit = unit_of(probe.ceiling);
+  ceiling.tries.push_back({.method = probe.method, .value = value});
+  if (value > ceiling.value) {
+    ceiling.value = value;
+    ceiling.method = probe.method;
+  }
+  ceiling.spread = most / ceiling.value - 1;
+}
+
+Ceilings measure_disk_ceiling(const MachineInfo& machine) {
+  Ceilings ceilings{.machine_key = machine.cpu_key(),
+                    .measured_at = static_cast<std::int64_t>(std::time(nullptr))};
+  add_disk_ceiling(std::filesystem::temp_directory_path(), ceilings);
+  return ceilings;
+}
+
 Expected<Ceilings> measure_ceilings(BackendKind backend, const MachineInfo& machine,
                                     const CeilingProgress& progress) {
   const CeilingProgress report = progress ? progress : [](const std::string&) {};
@@ -240,7 +267,10 @@ Ceilings best_of(const Ceilings& a, const Ceilings& b) {
   Ceilings best = a;
   for (const auto& [name, ceiling] : b.values) {
     Ceiling& known = best.values[name];
+    const double most = std::max(at_most(known), at_most(ceiling));
     if (ceiling.value > known.value) known = ceiling;
+    // The spread of the others is how restless a moment was; a disk's is how fast it was seen.
+    if (name == kDisk) known.spread = most / known.value - 1;
   }
   return best;
 }
@@ -255,7 +285,8 @@ RooflinePoint place(const Cost& cost, double ns, const Ceilings& ceilings, Threa
   if (!memory || !compute) return point;
   point.floor_ns = std::max(*memory, *compute);
   if (point.floor_ns <= 0) return point;
-  point.bound_by = *memory >= *compute ? "memory" : "compute";
+  const char* memory_name = cost.level == Cost::Level::disk ? "disk" : "memory";
+  point.bound_by = *memory >= *compute ? memory_name : "compute";
   if (ns > 0) point.percent = 100 * point.floor_ns / ns;
   return point;
 }

@@ -26,8 +26,9 @@ struct Ceiling {
   double value = 0;
   std::string unit;    // GB/s or GFLOP/s
   std::string method;  // the best of `tries`
-  /// How far the best method's samples were apart: its median time over its best, less one. The
-  /// truth may be above `value` by as much.
+  /// The truth may be above `value` by this share. How far the best method's samples were apart:
+  /// its median time over its best, less one. Of a disk: how far the best sample is above `value`,
+  /// which is a median there.
   double spread = 0;
   std::vector<CeilingTry> tries;
   bool operator==(const Ceiling&) const = default;
@@ -42,7 +43,8 @@ struct CacheSizes {
 };
 
 /// GB/s: dram_read, dram_write, dram_copy (read + write counted), l1_read, l2_read; CPU: llc_read,
-/// disk_read (of the folder for temporary files; no _1t twin); GPU: shared_read, h2d_pinned,
+/// disk_read (of the folder for temporary files, what the best method gives in the median; no _1t
+/// twin); GPU: shared_read, h2d_pinned,
 /// d2h_pinned, h2d_pageable, d2h_pageable. GFLOP/s: fma_f64, fma_f32, fma_f16, fma_bf16, fma_i32,
 /// fma_i8 (vector units; a CPU's fma_bf16 and fma_i8 are its dot-product instructions); GPU:
 /// matrix_f64, matrix_tf32, matrix_f16, matrix_bf16, matrix_f8e4m3, matrix_i8 (tensor cores). A
@@ -67,13 +69,18 @@ Expected<Ceilings> ceilings_from_json(const nlohmann::json& json);
 Expected<Ceilings> measure_ceilings(BackendKind backend, const MachineInfo& machine,
                                     const std::function<void(const std::string&)>& progress = {});
 
+/// disk_read alone, of this moment: neighbours, the host's caches and a disk's own housekeeping
+/// change what it gives from minute to minute.
+Ceilings measure_disk_ceiling(const MachineInfo& machine);
+
 /// The file of a machine key below the user's cache folder ($XDG_CACHE_HOME or ~/.cache)/gauntlet/.
 std::string ceilings_path(const std::string& machine_key);
 /// Nothing when there is no file, or none that this version can read.
 std::optional<Ceilings> load_ceilings(const std::string& machine_key);
 Expected<void> save_ceilings(const Ceilings& ceilings);
 
-/// Of each ceiling the higher one: measured again, a busy machine may do better.
+/// Of each ceiling the higher one: measured again, a busy machine may do better. A disk's grants what
+/// either saw.
 Ceilings best_of(const Ceilings& a, const Ceilings& b);
 
 /// How much of a CPU the placed side uses. A GPU has one set of ceilings and ignores it.
@@ -83,7 +90,7 @@ enum class Threads { one, all };
 struct RooflinePoint {
   double floor_ns = 0;   // the time the ceilings allow
   double percent = 0;    // floor over measured
-  std::string bound_by;  // "memory", "compute"; empty when the ceilings lack what the cost needs
+  std::string bound_by;  // "memory", "disk", "compute"; empty when the ceilings lack what the cost needs
   double intensity = 0;  // FLOPs per byte; 0 when no bytes move
 };
 

@@ -216,7 +216,7 @@ Expected<Ceilings> measure_cpu_ceilings(const MachineInfo& machine,
     }
   }
   progress("disk_read");
-  measure_disk_ceiling(std::filesystem::temp_directory_path(), ceilings);
+  add_disk_ceiling(std::filesystem::temp_directory_path(), ceilings);
   return ceilings;
 }
 

@@ -141,12 +141,12 @@ TEST(Place, takes_a_disk_for_the_same_whatever_reads_it) {
 
 TEST(MeasureDiskCeiling, reads_this_disk_by_every_method_or_leaves_it_out) {
   Ceilings none;
-  measure_disk_ceiling("/no/such/folder", none);
+  add_disk_ceiling("/no/such/folder", none);
   EXPECT_TRUE(none.values.empty());
   const auto folder = std::filesystem::temp_directory_path();
   if (const auto probed = probe_direct_io(folder); !probed) GTEST_SKIP() << probed.error().message;
   Ceilings ceilings;
-  measure_disk_ceiling(folder, ceilings);
+  add_disk_ceiling(folder, ceilings);
   ASSERT_EQ(ceilings.values.size(), 1u);
   const Ceiling& disk = ceilings.values.at("disk_read");
   EXPECT_EQ(disk.unit, "GB/s");
@@ -192,6 +192,32 @@ TEST(Ceilings, say_how_far_the_samples_of_the_best_method_were_apart) {
   EXPECT_NEAR(ceilings.values.at("dram_read").spread, 0.1, 1e-12);
   record(ceilings, {.ceiling = "dram_read", .method = "faster", .amount = 3e9}, {1, 1.5, 1.5});
   EXPECT_NEAR(ceilings.values.at("dram_read").spread, 0.5, 1e-12);
+}
+
+TEST(Ceilings, of_what_may_be_lucky_are_medians_and_grant_the_luckiest_sample) {
+  Ceilings ceilings;
+  record_median(ceilings, {.ceiling = "disk_read", .method = "a", .amount = 2e9}, {1, 2, 0.5});
+  const Ceiling& disk = ceilings.values.at("disk_read");
+  EXPECT_DOUBLE_EQ(disk.value, 2);
+  EXPECT_DOUBLE_EQ(disk.spread, 1) << "4 GB/s were seen";
+  record_median(ceilings, {.ceiling = "disk_read", .method = "lucky", .amount = 2e9}, {0.2, 4, 4});
+  EXPECT_DOUBLE_EQ(disk.value, 2) << "0.5 GB/s in the median";
+  EXPECT_EQ(disk.method, "a");
+  EXPECT_DOUBLE_EQ(disk.spread, 4) << "10 GB/s were seen";
+  EXPECT_EQ(disk.tries.size(), 2u);
+}
+
+TEST(Ceilings, remember_how_fast_a_disk_was_at_another_moment) {
+  Ceilings kept = with_values(BackendKind::cpu, {{"disk_read", 4}, {"dram_read", 50}});
+  kept.values["disk_read"].spread = 0.5;
+  kept.values["dram_read"].spread = 0.5;
+  const Ceilings slow = best_of(kept, with_values(BackendKind::cpu, {{"disk_read", 2}}));
+  EXPECT_EQ(slow, kept);
+  const Ceilings fast =
+      best_of(kept, with_values(BackendKind::cpu, {{"disk_read", 5}, {"dram_read", 55}}));
+  EXPECT_DOUBLE_EQ(fast.get("disk_read"), 5);
+  EXPECT_DOUBLE_EQ(fast.values.at("disk_read").spread, 0.2) << "6 GB/s were seen";
+  EXPECT_DOUBLE_EQ(fast.values.at("dram_read").spread, 0);
 }
 
 TEST(Ceilings, fault_a_try_without_amount_or_time) {
@@ -248,7 +274,7 @@ TEST(Ceilings, are_read_from_records_of_the_first_format) {
 TEST(Ceilings, refuse_json_that_is_not_theirs) {
   const auto json = to_json(gpu());
   auto other_format = json;
-  for (const int format : {0, 4}) {
+  for (const int format : {0, 5}) {
     other_format["format"] = format;
     EXPECT_FALSE(ceilings_from_json(other_format));
   }

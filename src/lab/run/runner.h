@@ -75,7 +75,7 @@ class Runner {
   Runner(RunnerOptions options, MachineInfo machine);
 
   /// Never throws for what a pair does: that becomes a status. Ceilings that a result is above are
-  /// measured once more, and the better ones stay.
+  /// measured once more, and the better ones stay. A disk's is measured beside what reads it.
   Result run(const PlanItem& item, std::optional<Ceilings>& ceilings,
              const ProgressCallback& progress);
 
@@ -84,6 +84,7 @@ class Runner {
 
  private:
   struct Reply;
+  enum class Part { all, disk };
   Expected<std::vector<std::string>> command_for(const WorkerRequest& request) const;
   Reply ask(WorkerRequest request, const std::string& log_name, const ProgressCallback& progress,
             int process);
@@ -91,6 +92,11 @@ class Runner {
                 const ProgressCallback& progress);
   void profile(const PlanItem& item, Evidence& evidence, const std::string& log_name,
                const ProgressCallback& progress);
+
+  /// False where there are none, or they cannot be measured again.
+  bool measure_again(std::optional<Ceilings>& ceilings, Part part, const ProgressCallback& progress);
+  Expected<Ceilings> ask_for_ceilings(WorkerRequest::Task task, BackendKind backend,
+                                      const ProgressCallback& progress);
 
   RunnerOptions options_;
   MachineInfo machine_;

@@ -332,8 +332,9 @@ class RunnerWithCeilings : public RunnerWithScript {
     }
     return ceilings;
   }
-  static std::string measuring(const Ceilings& again) {
-    const int task = static_cast<int>(WorkerRequest::Task::ceilings);
+  static std::string measuring(const Ceilings& again,
+                               WorkerRequest::Task which = WorkerRequest::Task::ceilings) {
+    const int task = static_cast<int>(which);
     return "if echo \"$2\" | grep -q '\"task\":" + std::to_string(task) + "'; then " +
            send({{"type", "ceilings"}, {"ceilings", to_json(again)}}) + "; else " + answer() +
            "; fi";
@@ -355,6 +356,24 @@ TEST_F(RunnerWithCeilings, calls_a_result_wrong_that_is_above_them_twice) {
   EXPECT_EQ(result.status, Status::wrong);
   EXPECT_THAT(result.reason, HasSubstr("is faster than this machine can be"));
   EXPECT_EQ(ceilings_->get("dram_read"), 50);
+}
+
+TEST_F(RunnerWithCeilings, measures_the_disk_beside_what_reads_it) {
+  target_.pair.cpu->cost = [](const Knobs&) -> Cost {
+    return {.read_bytes = 8000, .level = Cost::Level::disk};
+  };
+  const auto disk_of = [](double bytes_per_ns) {
+    Ceilings ceilings{.machine_key = "test"};
+    ceilings.values["disk_read"] = {.value = bytes_per_ns, .unit = "GB/s", .method = "m"};
+    return ceilings;
+  };
+  ceilings_ = disk_of(40);
+  const Result result = run(measuring(disk_of(160), WorkerRequest::Task::disk_ceiling));
+  EXPECT_EQ(result.status, Status::passed) << result.reason;
+  EXPECT_EQ(result.bound_by, "disk");
+  EXPECT_NEAR(result.sides[1].ceiling_percent, 50, 1e-9);
+  EXPECT_EQ(ceilings_->get("disk_read"), 160);
+  EXPECT_EQ(starts(), 4);
 }
 
 TEST_F(RunnerWithCeilings, leaves_ceilings_alone_that_no_result_is_above) {

@@ -150,6 +150,11 @@ int run_on_target(const Job& job, const Messenger& parent) {
   return 0;
 }
 
+int send_ceilings(const Ceilings& ceilings, const Messenger& parent) {
+  parent.send_as("ceilings", {{"ceilings", to_json(ceilings)}});
+  return 0;
+}
+
 int run_ceilings(const WorkerRequest& request, const Messenger& parent) {
   const auto ceilings = measure_ceilings(
       request.backend, read_machine(request.backend == BackendKind::cuda),
@@ -157,8 +162,7 @@ int run_ceilings(const WorkerRequest& request, const Messenger& parent) {
         parent.send_as("progress", {{"phase", name}, {"side", ""}, {"ratio", 0}, {"blocks", 0}});
       });
   if (!ceilings) return parent.fail(ceilings.error().message);
-  parent.send_as("ceilings", {{"ceilings", to_json(*ceilings)}});
-  return 0;
+  return send_ceilings(*ceilings, parent);
 }
 
 Expected<Job> job_of(const Catalog& catalog, const WorkerRequest& request) {
@@ -240,6 +244,9 @@ int worker_main(const Catalog& catalog, char* request_json) {
   parent.set_token(request.token);
   try {
     if (request.task == WorkerRequest::Task::ceilings) return run_ceilings(request, parent);
+    if (request.task == WorkerRequest::Task::disk_ceiling) {
+      return send_ceilings(measure_disk_ceiling(read_machine(false)), parent);
+    }
     const auto job = job_of(catalog, request);
     return job ? run_on_target(*job, parent) : parent.fail(job.error().message);
   } catch (const std::bad_alloc&) {

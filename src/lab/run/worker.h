@@ -12,7 +12,7 @@
 namespace gauntlet::lab::inline run {
 
 struct WorkerRequest {
-  enum class Task { measure, profile, ceilings };
+  enum class Task { measure, profile, ceilings, disk_ceiling };
   Task task = Task::measure;
   std::string target;
   BackendKind backend = BackendKind::cpu;
