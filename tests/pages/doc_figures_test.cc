@@ -99,6 +99,22 @@ FiguresByRow figures_of_serving(const json& record) {
   return figures;
 }
 
+/// Targets of bench/targets.py: what the last side makes of the first, and of a yardstick.
+FiguresByRow figures_of_cpu_targets(const json& record) {
+  FiguresByRow figures;
+  for (const auto& [name, result] : record.at("results").items()) {
+    Figures& row = figures[name];
+    row.no_gain = result.at("status") == "no_gain";
+    for (const json& comparison : result.at("comparisons")) {
+      const std::string kind = comparison.at("kind");
+      if (kind == "step") continue;
+      row.columns[kind == "yardstick" ? "of every thread's rate" : "speedup"] =
+          interval_in(comparison.at("speedup"));
+    }
+  }
+  return figures;
+}
+
 /// Texts of bench/tokenize.py.
 FiguresByRow figures_of_tokens(const json& record) {
   FiguresByRow figures;
@@ -159,6 +175,7 @@ FiguresByRow figures_of(const std::string& path) {
       {"tests/gpu/engine.json", figures_of_bench},
       {"tests/golden/gauntlet-draft.json", figures_of_golden},
       {"tests/golden/gauntlet-tiny.json", figures_of_golden},
+      {"tests/records/targets-cpu.json", figures_of_cpu_targets},
       {"tests/records/load-self-test.json", figures_of_self_test},
       {"tests/records/peers-h200.json", figures_of_peers},
       {"tests/records/serving-cpu.json", figures_of_serving},
