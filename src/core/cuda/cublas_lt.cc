@@ -86,7 +86,7 @@ struct CublasLtLayer::State {
 
   template <class Value>
   cublasStatus_t set(cublasLtMatmulDescAttributes_t attribute, Value value) const {
-    return call.desc_set(product, attribute, &value, sizeof(value));
+    return call.desc_set(product, attribute, static_cast<const void*>(&value), sizeof(value));
   }
 
   /// As column-major cuBLASLt sees it: yᵀ [n, m] = w · xᵀ.

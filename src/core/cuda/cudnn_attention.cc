@@ -166,7 +166,8 @@ class Builder {
   template <class T>
   void set(Raw to, Attribute attribute, ValueType type, std::span<const T> values) {
     if (!good()) return;
-    accept(call_.set(to, attribute, type, static_cast<std::int64_t>(values.size()), values.data()),
+    const void* data = static_cast<const void*>(values.data());
+    accept(call_.set(to, attribute, type, static_cast<std::int64_t>(values.size()), data),
            "cudnnBackendSetAttribute", attribute);
   }
   template <class T>
@@ -200,33 +201,33 @@ class AttentionGraph {
     const std::int64_t s = a_.sequence, d = a_.head_dim;
     const Extents of_scores{1, a_.heads, s, s}, of_rows{1, a_.heads, s, 1}, one{1, 1, 1, 1};
     const Extents rows{a_.heads * s * d, s * d, d, 1}, columns{a_.heads * s * d, s * d, 1, d};
-    const Raw q = tensor(kQ, kBf16, {1, a_.heads, s, d}, rows);
-    const Raw k = tensor(kK, kBf16, {1, a_.heads, d, s}, columns);
-    const Raw v = tensor(kV, kBf16, {1, a_.heads, s, d}, rows);
-    const Raw out = tensor(kOut, kBf16, {1, a_.heads, s, d}, rows);
-    const Raw scale = tensor(kScale, kFloat, one, one, Kept::constant);
-    const Raw masked = tensor(kMasked, kFloat, one, one, Kept::constant);
+    Raw q = tensor(kQ, kBf16, {1, a_.heads, s, d}, rows);
+    Raw k = tensor(kK, kBf16, {1, a_.heads, d, s}, columns);
+    Raw v = tensor(kV, kBf16, {1, a_.heads, s, d}, rows);
+    Raw out = tensor(kOut, kBf16, {1, a_.heads, s, d}, rows);
+    Raw scale = tensor(kScale, kFloat, one, one, Kept::constant);
+    Raw masked = tensor(kMasked, kFloat, one, one, Kept::constant);
 
-    const Raw scores = between(of_scores);
+    Raw scores = between(of_scores);
     matmul(q, k, scores);
-    const Raw scaled = between(of_scores);
+    Raw scaled = between(of_scores);
     pointwise(kMul, {.x = scores, .b = scale, .y = scaled});
-    const Raw row = between(of_scores, kInt32), column = between(of_scores, kInt32);
+    Raw row = between(of_scores, kInt32), column = between(of_scores, kInt32);
     pointwise(kIndex, {.x = scaled, .y = row}, kFloat, 2);
     pointwise(kIndex, {.x = scaled, .y = column}, kFloat, 3);
-    const Raw seen = between(of_scores, kBool);
+    Raw seen = between(of_scores, kBool);
     pointwise(kAtLeast, {.x = row, .b = column, .y = seen}, kBool);
-    const Raw visible = between(of_scores);
+    Raw visible = between(of_scores);
     pointwise(kSelect, {.x = scaled, .b = masked, .t = seen, .y = visible});
-    const Raw top = between(of_rows);
+    Raw top = between(of_rows);
     reduce(kMax, visible, top);
-    const Raw below = between(of_scores), weights = between(of_scores);
+    Raw below = between(of_scores), weights = between(of_scores);
     pointwise(kSub, {.x = visible, .b = top, .y = below});
     pointwise(kExp, {.x = below, .y = weights});
-    const Raw sum = between(of_rows), shares = between(of_scores, kBf16);
+    Raw sum = between(of_rows), shares = between(of_scores, kBf16);
     reduce(kSum, weights, sum);
     // Nobody reads the logarithms of the sums, but without them no engine knows the graph.
-    const Raw log_sum = between(of_rows), statistics = between(of_rows);
+    Raw log_sum = between(of_rows), statistics = between(of_rows);
     pointwise(kLog, {.x = sum, .y = log_sum});
     pointwise(kAdd, {.x = top, .b = log_sum, .y = statistics});
     pointwise(kDiv, {.x = weights, .b = sum, .y = shares});
@@ -245,7 +246,7 @@ class AttentionGraph {
 
   Raw tensor(std::int64_t id, DataType type, const Extents& extents, const Extents& strides,
              Kept kept = Kept::memory) {
-    const Raw t = b_.make(kTensor);
+    Raw t = b_.make(kTensor);
     b_.set(t, kTensorType, kDataTypeValue, type);
     b_.set(t, kTensorExtents, kInt64Value, std::span<const std::int64_t>(extents));
     b_.set(t, kTensorStrides, kInt64Value, std::span<const std::int64_t>(strides));
@@ -264,10 +265,10 @@ class AttentionGraph {
   }
 
   void matmul(Raw x, Raw y, Raw to) {
-    const Raw how = b_.make(kMatmul);
+    Raw how = b_.make(kMatmul);
     b_.set(how, kMatmulType, kDataTypeValue, kFloat);
     b_.finish(how, "a product");
-    const Raw operation = b_.make(kMatmulOperation);
+    Raw operation = b_.make(kMatmulOperation);
     b_.set(operation, kMatmulA, kDescriptorValue, x);
     b_.set(operation, kMatmulB, kDescriptorValue, y);
     b_.set(operation, kMatmulC, kDescriptorValue, to);
@@ -277,12 +278,12 @@ class AttentionGraph {
 
   void pointwise(Mode mode, const Operands& of, DataType precision = kFloat,
                  std::int64_t axis = -1) {
-    const Raw how = b_.make(kPointwise);
+    Raw how = b_.make(kPointwise);
     b_.set(how, kPointwiseMode, kPointwiseModeValue, mode);
     b_.set(how, kPointwisePrecision, kDataTypeValue, precision);
     if (axis >= 0) b_.set(how, kPointwiseAxis, kInt64Value, axis);
     b_.finish(how, "a function of each element");
-    const Raw operation = b_.make(kPointwiseOperation);
+    Raw operation = b_.make(kPointwiseOperation);
     b_.set(operation, kPointwiseDescriptor, kDescriptorValue, how);
     b_.set(operation, kPointwiseX, kDescriptorValue, of.x);
     b_.set(operation, kPointwiseY, kDescriptorValue, of.y);
@@ -292,11 +293,11 @@ class AttentionGraph {
   }
 
   void reduce(Reduce by, Raw x, Raw to) {
-    const Raw how = b_.make(kReduction);
+    Raw how = b_.make(kReduction);
     b_.set(how, kReductionType, kDataTypeValue, kFloat);
     b_.set(how, kReductionOperator, kReductionValue, by);
     b_.finish(how, "a reduction");
-    const Raw operation = b_.make(kReductionOperation);
+    Raw operation = b_.make(kReductionOperation);
     b_.set(operation, kReductionDescriptor, kDescriptorValue, how);
     b_.set(operation, kReductionX, kDescriptorValue, x);
     b_.set(operation, kReductionY, kDescriptorValue, to);
@@ -333,7 +334,7 @@ struct CudnnAttention::State {
 
   /// The first plan that the heuristic's engines agree to.
   std::string choose(Builder& build, Raw graph) {
-    const Raw heuristic = build.make(kHeuristic);
+    Raw heuristic = build.make(kHeuristic);
     build.set(heuristic, kHeuristicGraph, kDescriptorValue, graph);
     build.set(heuristic, kHeuristicMode, kHeuristicValue, kHeuristicA);
     build.finish(heuristic, "the heuristic");
@@ -343,11 +344,12 @@ struct CudnnAttention::State {
     std::vector<Raw> configs(static_cast<std::size_t>(count));
     for (Raw& config : configs) config = build.make(kEngineConfig);
     if (!build.good()) return build.fault();
-    call.get(heuristic, kHeuristicResults, kDescriptorValue, count, &count, configs.data());
+    call.get(heuristic, kHeuristicResults, kDescriptorValue, count, &count,
+             static_cast<void*>(configs.data()));
     std::string fault = "cuDNN: its heuristic knows no engine for this attention";
     for (std::int64_t i = 0; i < count; ++i) {
       Builder attempt(call, made);
-      const Raw candidate = attempt.make(kPlan);
+      Raw candidate = attempt.make(kPlan);
       attempt.set(candidate, kPlanHandle, kHandleValue, handle);
       attempt.set(candidate, kPlanConfig, kDescriptorValue, configs[static_cast<std::size_t>(i)]);
       attempt.finish(candidate, "a plan");
@@ -364,7 +366,7 @@ struct CudnnAttention::State {
     scale = attention.scale;
     Builder build(call, made);
     const std::vector<Raw> operations = AttentionGraph(build, attention).operations();
-    const Raw graph = build.make(kGraph);
+    Raw graph = build.make(kGraph);
     build.set(graph, kGraphHandle, kHandleValue, handle);
     build.set(graph, kGraphOperations, kDescriptorValue, std::span<const Raw>(operations));
     build.finish(graph, "the graph of attention");
