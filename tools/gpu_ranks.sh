@@ -3,7 +3,7 @@
 #   tools/gpu_ranks.sh [--device cuda|cpu] [--model FOLDER] [--record FILE] [--limit SECONDS] <folder of the programs> [PART...]
 # Parts: suites, sanitized, shape, lost, bench; and commands, which compares texts and is not among those of the 200 s.
 # A line for each check, PASS, FAIL or SKIP with its figures; all of them go into the record, by default gpu_ranks.json. Exit code 0: none
-# failed. --device cpu tries the script itself on ranks of CPUs. Processes that share a GPU run under MPS, which is started here.
+# failed, 3: no GPU. --device cpu tries the script itself on ranks of CPUs. Processes that share a GPU run under MPS, which is started here.
 set -uo pipefail
 export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 device=cuda record=$PWD/gpu_ranks.json model=() limit=
@@ -28,6 +28,8 @@ for part in "${parts[@]}"; do
 done
 program() { for at in "$programs" "$programs/tests" "$programs/tests/serving"; do [ ! -x "$at/$1" ] || { echo "$at/$1"; return; }; done; echo "$1"; }
 gauntlet=$(program gauntlet)
+machine=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -1 | sed 's/, /, driver /')
+[ $device = cpu ] || [ -n "$machine" ] || { echo "gpu-ranks: nvidia-smi names no GPU" >&2; exit 3; }
 folder=$(mktemp -d)
 own_mps=
 cleanup() {
@@ -202,7 +204,6 @@ for part in "${parts[@]}"; do
   part_began=$(ms)
   $part
 done
-machine=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -1)
 {
   printf '{"device": "%s", "machine": "%s", "at": "%s", "failures": %d, "checks": [\n' $device "$(json_text "${machine:-no GPU}")" "$(date -u +%FT%TZ)" $failures
   sed '$!s/$/,/' "$folder/checks"
