@@ -2,19 +2,24 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 namespace gauntlet::server {
 
 void step_until(const std::atomic<bool>& ends, engine::Service& service, ServerMetrics& metrics,
                 const EngineEvents& events) {
   constexpr double kIdleWait_s = 0.1;
+  bool did_something = false;
   try {
     while (!ends.load()) {
       if (events.between_steps) events.between_steps();
       if (service.step()) {
         metrics.iteration_tokens.observe(static_cast<double>(service.stats().last_step_tokens));
-      } else {
-        service.wait(kIdleWait_s);
+        did_something = true;
+        continue;
       }
+      if (std::exchange(did_something, false) && events.at_rest) events.at_rest();
+      service.wait(kIdleWait_s);
     }
   } catch (const std::exception& fault) {
     events.on_failure(fault.what());

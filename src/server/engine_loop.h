@@ -15,6 +15,8 @@ struct EngineEvents {
   std::function<void(const std::string& why)> on_failure;
   /// Between steps, at least ten times a second. What it throws is taken for a step's.
   std::function<void()> between_steps = {};
+  /// Once after steps that left nothing to do. What it throws is taken for a step's.
+  std::function<void()> at_rest = {};
 };
 
 /// Steps the service on this thread until `ends`, or until a step throws.

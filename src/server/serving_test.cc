@@ -264,6 +264,31 @@ TEST_F(ServingTest, puts_large_answers_together_in_pieces_and_by_workers) {
   EXPECT_LE(watching.largest_piece, std::size_t{256} << 10);
 }
 
+TEST_F(ServingTest, rests_once_when_its_work_runs_out) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::seconds(20);
+  std::atomic<bool> ends{false};
+  int finished = 0, rests = 0, idle = 0;
+  const auto submit = [&] {
+    ASSERT_TRUE(service_.submit({.prompt = {1, 2, 3}, .max_tokens = 4},
+                                {.on_finish = [&](const engine::FinishEvent&) { ++finished; }}));
+  };
+  submit();
+  step_until(ends, service_, metrics_,
+             {.on_failure = [](const std::string& why) { ADD_FAILURE() << why; },
+              .between_steps =
+                  [&] {
+                    idle += rests == 2 ? 1 : 0;
+                    ends = idle == 4 || Clock::now() > deadline;
+                  },
+              .at_rest =
+                  [&] {
+                    EXPECT_EQ(finished, ++rests) << "its tokens were told before";
+                    if (rests == 1) submit();
+                  }});
+  EXPECT_EQ(rests, 2);
+}
+
 TEST_F(ServingTest, says_that_its_engine_failed_instead_of_hanging) {
   std::atomic<bool> is_broken = false;
   executor_.before_step = [&] {

@@ -24,8 +24,9 @@ inline std::string no_mpi_reason() {
 class RankServer {
  public:
   /// Listens when this returns; throws when it does not.
-  RankServer(const std::string& gauntlet, int ranks, const std::vector<std::string>& options)
-      : job_(ranks, command(gauntlet, options)) {
+  RankServer(const std::string& gauntlet, int ranks, const std::vector<std::string>& options,
+             const std::string& backend = "cpu")
+      : job_(ranks, command(gauntlet, options, backend)) {
     for (int i = 0; i < 2400 && port_ == 0; ++i) {
       const std::string printed = job_.program().printed();
       if (const std::size_t end = printed.find('\n'); end != std::string::npos) {
@@ -42,9 +43,10 @@ class RankServer {
 
  private:
   static std::vector<std::string> command(const std::string& gauntlet,
-                                          const std::vector<std::string>& options) {
+                                          const std::vector<std::string>& options,
+                                          const std::string& backend) {
     std::vector<std::string> argv = {gauntlet,    "serve", "--port",    "0",
-                                     "--backend", "cpu",   "--threads", "1"};
+                                     "--backend", backend, "--threads", "1"};
     argv.insert(argv.end(), options.begin(), options.end());
     return argv;
   }

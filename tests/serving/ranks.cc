@@ -88,18 +88,29 @@ double of_rank(const std::string& metrics, const std::string& name, int rank) {
   return -1;
 }
 
-/// Once the ranks have said what they did: they do so every second.
-std::string metrics_of(std::uint16_t port) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+std::string metrics_after(std::uint16_t port, std::chrono::milliseconds pause) {
+  std::this_thread::sleep_for(pause);
   const auto answer = ask(port, "GET", "/metrics");
   return answer ? answer->body() : "";
 }
 
-void check_metrics(const std::string& metrics, Verdict& verdict) {
-  const double steps[] = {of_rank(metrics, "gauntlet:rank_steps_total", 0),
-                          of_rank(metrics, "gauntlet:rank_steps_total", 1)};
-  verdict.claim(steps[0] > 10 && steps[0] == steps[1],
-                fmt::format("both ranks have computed {} steps", steps[0]));
+/// Once the ranks have said what they did: they do so every second.
+std::string metrics_of(std::uint16_t port) {
+  return metrics_after(port, std::chrono::milliseconds(1500));
+}
+
+/// What ranks did is shown once they rest, and not when a second is over: by then a client that
+/// looks behind its answer has looked.
+void check_metrics(std::uint16_t port, Verdict& verdict) {
+  const std::string soon = metrics_after(port, std::chrono::milliseconds(100));
+  const std::string metrics = metrics_of(port);
+  const auto steps = [](const std::string& text, int rank) {
+    return of_rank(text, "gauntlet:rank_steps_total", rank);
+  };
+  verdict.claim(steps(metrics, 0) > 10 && steps(metrics, 0) == steps(metrics, 1),
+                fmt::format("both ranks have computed {} steps", steps(metrics, 0)));
+  verdict.claim(steps(soon, 0) == steps(metrics, 0) && steps(soon, 1) == steps(metrics, 1),
+                fmt::format("and {} and {} soon after the last", steps(soon, 0), steps(soon, 1)));
   for (const int rank : {0, 1}) {
     verdict.claim(of_rank(metrics, "gauntlet:rank_sent_bytes_total", rank) > 1000 &&
                       of_rank(metrics, "gauntlet:rank_wait_seconds_total", rank) > 0 &&
@@ -141,7 +152,7 @@ int run(const std::string& gauntlet, const std::string& draft_model) {
   {
     RankServer server(gauntlet, 2, ordered);
     verdict.claim(play(server.port()) == expected, "two ranks give eight streams the same bytes");
-    check_metrics(metrics_of(server.port()), verdict);
+    check_metrics(server.port(), verdict);
     check_drain(server, verdict);
   }
   const std::vector<std::string> drafters[] = {{"ngram"}, {"draft", "--draft-model", draft_model}};

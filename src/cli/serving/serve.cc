@@ -116,7 +116,10 @@ std::string lead_until_ended(server::HttpServer& http, engine::Service& service,
     log_failure(why);
   };
   server::step_until(ends, service, metrics,
-                     {.on_failure = on_failure, .between_steps = [&] { pulse.beat_if_due(); }});
+                     {.on_failure = on_failure,
+                      .between_steps = [&] { pulse.beat_if_due(); },
+                      // Or the last steps of a burst would be missing for a second.
+                      .at_rest = [&] { pulse.beat(); }});
   try {
     // Whoever ends a job because of a rank ends rank 0 with a signal, too.
     if (failure.empty()) pulse.beat();

@@ -20,6 +20,7 @@ struct Call {
     all_sum,
     reduce_scatter,
     send,
+    flush,
     put
   } kind = Kind::barrier;
   std::int32_t peer = -1;   // the root, or who receives
@@ -48,6 +49,8 @@ inline std::string text_of(const Call& call) {
         return fmt::format("a receive of any length by rank {}", call.peer);
       }
       return fmt::format("a send of {} bytes to rank {}", call.bytes, call.peer);
+    case Call::Kind::flush:
+      return "single sends";
     case Call::Kind::put:
       return "a wait for puts";
   }

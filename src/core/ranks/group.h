@@ -94,6 +94,9 @@ class Group {
   virtual Expected<std::unique_ptr<Channel>> open_channel(int lanes) = 0;
   /// The ranks that say the same colour, in their order, as a group of their own. All call it.
   virtual Expected<std::unique_ptr<Group>> split(int colour) = 0;
+  /// Until all that send() sent needs nothing more of this rank: before it does what does not move
+  /// messages on and may wait for their receivers.
+  virtual Expected<void> flush() = 0;
 };
 
 /// A group of one, which waits for nobody.

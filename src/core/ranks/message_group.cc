@@ -121,6 +121,8 @@ class MessageGroup final : public Group {
     return {};
   }
 
+  Expected<void> flush() override { return flush({.kind = Call::Kind::flush}); }
+
   Expected<void> receive(int from, std::span<std::byte> bytes) override {
     check(from >= 0 && from < size() && from != rank_, "receive: from another rank of the group");
     if (const auto failed = failure()) return *failed;

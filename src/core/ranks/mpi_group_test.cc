@@ -137,11 +137,37 @@ void part_exchanges() {
   if (!testing::Test::HasFailure()) say(rank, "exchanged");
 }
 
+/// Rank 1 comes late for more than MPI sends before the receiver is there. Clocks of one host.
+void part_flushes() {
+  auto group = join();
+  ASSERT_TRUE(group) << group.error().message;
+  using Clock = std::chrono::steady_clock;
+  const auto now = [] { return Clock::now().time_since_epoch().count(); };
+  std::vector<std::byte> bytes(1'200'000, std::byte{7});
+  Clock::rep came = 0;
+  if ((*group)->rank() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    came = now();
+    const auto received = (*group)->receive_any(0);
+    ASSERT_TRUE(received) << received.error().message;
+    EXPECT_TRUE(*received == bytes);
+    expect_ok((*group)->send(0, std::as_bytes(std::span(&came, 1))));
+    expect_ok((*group)->flush());
+    return say(1, "received");
+  }
+  expect_ok((*group)->send(1, bytes));
+  expect_ok((*group)->flush());
+  const Clock::rep flushed = now();
+  expect_ok((*group)->receive(1, std::as_writable_bytes(std::span(&came, 1))));
+  EXPECT_GT(flushed, came) << "nobody had taken the bytes yet";
+  if (!testing::Test::HasFailure()) say(0, "flushed");
+}
+
 const std::map<std::string, void (*)()>& parts() {
   static const std::map<std::string, void (*)()> kParts = {
-      {"conforms", part_conforms},  {"is_killed", part_is_killed}, {"hangs", part_hangs},
-      {"differs", part_differs},    {"stops", part_stops},         {"fails", part_fails},
-      {"exchanges", part_exchanges}};
+      {"conforms", part_conforms},   {"is_killed", part_is_killed}, {"hangs", part_hangs},
+      {"differs", part_differs},     {"stops", part_stops},         {"fails", part_fails},
+      {"exchanges", part_exchanges}, {"flushes", part_flushes}};
   return kParts;
 }
 
@@ -216,6 +242,12 @@ TEST_F(MpiOnRanks, exchange_memory_as_it_lies) {
   const ChildOutcome outcome = run("exchanges", 3, {.timeout_s = 60});
   EXPECT_EQ(outcome.code, 0) << log();
   EXPECT_EQ(lines_, (std::set<std::string>{"0 exchanged", "1 exchanged", "2 exchanged"}));
+}
+
+TEST_F(MpiOnRanks, flush_what_was_sent) {
+  const ChildOutcome outcome = run("flushes", 2, {.timeout_s = 60});
+  EXPECT_EQ(outcome.code, 0) << log();
+  EXPECT_EQ(lines_, (std::set<std::string>{"0 flushed", "1 received"}));
 }
 
 TEST_F(MpiOnRanks, end_with_a_rank_that_is_killed) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/os/threads.h"
 #include "engine/cuda/uploader.h"
 #include "engine/steps/rope.h"
 #include "kernels/cuda/product/pack.h"
@@ -188,14 +189,21 @@ class Builder {
     auto* at = reinterpret_cast<float2*>(take(positions * half * 8));
     if (uploader_ == nullptr) return at;
     std::vector<float> table(static_cast<std::size_t>(positions * half * 2));
-    std::vector<float> cos(static_cast<std::size_t>(half)), sin(cos);
-    for (std::int64_t p = 0; p < positions; ++p) {
-      angles.angles(p, cos.data(), sin.data());
-      for (std::int64_t i = 0; i < half; ++i) {
-        table[static_cast<std::size_t>((p * half + i) * 2)] = cos[static_cast<std::size_t>(i)];
-        table[static_cast<std::size_t>((p * half + i) * 2 + 1)] = sin[static_cast<std::size_t>(i)];
-      }
-    }
+    constexpr std::int64_t kGrain = 1024;
+    parallel_for(
+        positions,
+        [&](std::int64_t begin, std::int64_t end) {
+          std::vector<float> cos(static_cast<std::size_t>(half)), sin(cos);
+          for (std::int64_t p = begin; p < end; ++p) {
+            angles.angles(p, cos.data(), sin.data());
+            float* to = &table[static_cast<std::size_t>(p * half * 2)];
+            for (std::size_t i = 0; i < cos.size(); ++i) {
+              *to++ = cos[i];
+              *to++ = sin[i];
+            }
+          }
+        },
+        kGrain);
     uploader_->numbers(table, reinterpret_cast<float*>(at));
     return at;
   }

@@ -13,10 +13,15 @@ std::int64_t free_device_bytes() {
 
 }  // namespace
 
-bool GraphCache::prepare(const StepShape& shape, cudaStream_t stream, const Work& work) {
+bool GraphCache::has_room() {
+  if (budget_ == Budget::counted) return graphs_.size() < kCountedGraphs;
   const std::int64_t free = free_device_bytes();
   if (graphs_.empty()) free_at_first_ = free;
-  if (graphs_.size() >= kMostGraphs || free_at_first_ - free >= kBudgetBytes) return false;
+  return graphs_.size() < kMostGraphs && free_at_first_ - free < kBudgetBytes;
+}
+
+bool GraphCache::prepare(const StepShape& shape, cudaStream_t stream, const Work& work) {
+  if (!has_room()) return false;
   // Uploaded, so that its memory is taken now and its first launch is like any other.
   cuda_check(cudaGraphUpload(capture(shape, stream, work).graph.get(), stream));
   return true;

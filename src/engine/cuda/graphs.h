@@ -20,6 +20,12 @@ class GraphCache {
   /// or two.
   static constexpr std::int64_t kBudgetBytes = std::int64_t{256} << 20;
 
+  /// What ends the budget: memory that is gone, or a number of graphs. Ranks that share a GPU see
+  /// each other's memory go, and each would capture as many as chance has it.
+  enum class Budget { measured, counted };
+
+  explicit GraphCache(Budget budget = Budget::measured) : budget_(budget) {}
+
   /// Captures `work` ahead of its first launch. False, with nothing done, once the budget is spent.
   bool prepare(const StepShape& shape, cudaStream_t stream, const Work& work);
   /// Launches `work` as one graph.
@@ -36,9 +42,12 @@ class GraphCache {
     std::uint64_t used = 0;
   };
   static constexpr std::size_t kMostGraphs = 128;
+  static constexpr std::size_t kCountedGraphs = 64;  // of four megabytes in the same budget
 
+  bool has_room();
   Entry& capture(const StepShape& shape, cudaStream_t stream, const Work& work);
 
+  Budget budget_;
   std::map<StepShape, Entry> graphs_;
   std::uint64_t clock_ = 0;
   std::int64_t free_at_first_ = 0;  // bytes of the device before anything was prepared

@@ -73,7 +73,8 @@ class CudaRunner final : public Runner {
         forward_(model_, *plan_.cuda, buffers_, sizes_, kv_,
                  {.rank_sum = rank_sum_.get(),
                   .export_layers = std::move(parts.export_layers),
-                  .first_logit = parts.first_logit}) {
+                  .first_logit = parts.first_logit}),
+        graphs_(rank_sum_ ? GraphCache::Budget::counted : GraphCache::Budget::measured) {
     for (int i = 0; i < kInFlight; ++i) {
       flights_.emplace_back(model_.config, sizes_, most_parts(), variants().host_memory);
     }

@@ -60,13 +60,8 @@ Uploader::Uploader(const model::ModelWeights& weights, std::int64_t all_bytes,
 
 Uploader::Slot& Uploader::next_slot() {
   Slot& slot = slots_[turn_++ % kSlots];
-  if (slot.used) {
-    slot.free.wait();
-  } else {
-    slot.host = PinnedMemory(kSlotBytes);
-    slot.device = DeviceMemory(kSlotBytes);
-    slot.used = true;
-  }
+  if (slot.used) slot.free.wait();
+  slot.used = true;
   return slot;
 }
 
@@ -79,6 +74,11 @@ RowSource Uploader::stage(const Matrix& from, std::int64_t first, std::int64_t c
     source.first_random_col = from.random_first_col;
     source.random_cols = whole_cols(from);
     return source;
+  }
+  // Random rows are made where they go: a model of them locks no pages.
+  if (slot.host.data() == nullptr) {
+    slot.host = PinnedMemory(kSlotBytes);
+    slot.device = DeviceMemory(kSlotBytes);
   }
   source.data = slot.device.data() + offset;
   std::uint8_t* to = slot.host.data() + offset;

@@ -175,6 +175,9 @@ class LeadingRunner final : public Runner {
     ++steps_;
     const auto bytes = to_bytes(step);
     for (int to = 1; to < world_.size(); ++to) require(world_.send(to, bytes));
+    // A launch may wait for the stream, which waits for ranks that have not got the step: where a
+    // kernel is loaded, memory allocated, or the queue full.
+    if (rank_.setup.on_gpus) require(world_.flush());
     return rank_.runner->start(std::move(step));
   }
 

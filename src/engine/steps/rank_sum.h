@@ -58,8 +58,8 @@ class RankSum {
     fail("this sum over ranks gathers no columns");
   }
 
-  /// Held while a step is enqueued on a GPU, or captured. Launches set attributes of kernels, which
-  /// threads of one process share: there it is one rank's turn at a time.
+  /// Held while a step is enqueued on a GPU, or captured. While one thread of a process captures,
+  /// others must not wait for the device, which they share: there it is one rank's turn at a time.
   virtual std::unique_lock<std::mutex> turn() { return {}; }
 
   /// Waits for what was enqueued on a GPU, as long as the other ranks take part: throws RankFailure

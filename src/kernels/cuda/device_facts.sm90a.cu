@@ -1,15 +1,11 @@
 #include <array>
-#include <memory>
-#include <mutex>
 
-#include "core/check.h"
 #include "core/cuda/check.h"
 #include "kernels/cuda/device_facts.h"
+#include "kernels/cuda/once_per_device.h"
 
 namespace gauntlet::kernels::cuda {
 namespace {
-
-constexpr int kMostDevices = 64;
 
 /// Never launched: a GPU has attributes of it where it can run code for sm_90a.
 __global__ void sm90a_probe() {}
@@ -29,21 +25,15 @@ DeviceFacts ask(int device) {
           .has_bulk_copies = found};
 }
 
-struct Remembered {
-  std::once_flag once;
-  DeviceFacts facts;
-};
-
 }  // namespace
 
 const DeviceFacts& device_facts() {
-  static std::array<Remembered, kMostDevices> devices;
-  int device = 0;  // the runtime knows it without the driver
-  cuda_check(cudaGetDevice(&device));
-  check(device < kMostDevices, "more GPUs than a machine has");
-  Remembered& own = devices[static_cast<std::size_t>(device)];
-  std::call_once(own.once, [&] { own.facts = ask(device); });
-  return own.facts;
+  static OncePerDevice once;
+  static std::array<DeviceFacts, kMostDevices> devices;
+  const int device = current_device();
+  DeviceFacts& own = devices[static_cast<std::size_t>(device)];
+  once.run(device, [&] { own = ask(device); });
+  return own;
 }
 
 }  // namespace gauntlet::kernels::cuda

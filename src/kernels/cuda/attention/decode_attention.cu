@@ -8,6 +8,7 @@
 #include "kernels/cuda/attention/decode_piece.cuh"
 #include "kernels/cuda/device_facts.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/exp2.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -354,11 +355,10 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
 
 template <KvFormat kFormat, Source kSource, DecodeRing kRing>
 void launch_ring(const Params& params, const Shape& grid, const Launch& how) {
-  const auto kernel = attend<kFormat, kSource, kRing>;
+  constexpr auto kernel = attend<kFormat, kSource, kRing>;
   Shape shape = grid;
   shape.shared_bytes = sizeof(Smem<kFormat, kRing>);
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shape.shared_bytes)));
+  allow_shared_memory<kernel>();
   launch(kernel, shape, how, params);
 }
 

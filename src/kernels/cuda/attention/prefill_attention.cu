@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention/attention_tile.cuh"
 #include "kernels/cuda/attention/prefill_attention.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/exp2.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -405,8 +406,7 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const __grid_constant__ Pa
 template <KvFormat kFormat>
 void launch_tiles(const Params& params, const Launch& how) {
   constexpr std::size_t kBytes = sizeof(Smem<kFormat>);
-  cuda_check(cudaFuncSetAttribute(attend<kFormat>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(kBytes)));
+  allow_shared_memory<attend<kFormat>>();
   const int blocks = params.num_tiles * params.attention.cache.num_kv_heads;
   launch(attend<kFormat>,
          {.grid = dim3(static_cast<unsigned>(blocks)),

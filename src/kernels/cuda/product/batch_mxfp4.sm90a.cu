@@ -14,6 +14,7 @@
 #include "kernels/cuda/product/prefill_epilogue.cuh"
 #include "kernels/cuda/product/ring_place.cuh"
 #include "kernels/cuda/product/wgmma_operands.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -397,8 +398,7 @@ template <class C>
 void run(const PrefillParams& p, const PrefillInput& input, const Launch& how) {
   static_assert(sizeof(Shared<C>) <= kSharedBytes);
   constexpr auto kernel = batch_mxfp4_kernel<C>;
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(sizeof(Shared<C>))));
+  allow_shared_memory<kernel>();
   const std::int64_t most_runs = std::min<std::int64_t>(p.groups.num_experts, p.num_columns);
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       device_facts().num_sms, std::max<std::int64_t>(1, most_runs * p.weights.row_blocks())));

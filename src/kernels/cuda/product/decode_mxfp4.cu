@@ -9,6 +9,7 @@
 #include "kernels/cuda/product/decode_schedule.cuh"
 #include "kernels/cuda/product/epilogue.cuh"
 #include "kernels/cuda/product/fp4_sums.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/named_barrier.cuh"
@@ -262,10 +263,9 @@ std::size_t shared_for(const Product& p) {
 
 template <int kTokenTiles, int kTeams>
 void launch_mxfp4(const Product& p, const DecodeTile& tile, const Launch& how) {
-  const auto kernel = decode_mxfp4_kernel<kTokenTiles, kTeams>;
+  constexpr auto kernel = decode_mxfp4_kernel<kTokenTiles, kTeams>;
   const std::size_t shared = shared_for<kTokenTiles, kTeams>(p);
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared)));
+  allow_shared_memory<kernel>();
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
           .block = dim3(kTeams * kTeamThreads),

@@ -11,6 +11,7 @@
 #include "kernels/cuda/product/dequantize_fp4.cuh"
 #include "kernels/cuda/product/epilogue.cuh"
 #include "kernels/cuda/product/fp4_sums.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -276,10 +277,9 @@ std::int64_t most_stripes(const Product& p, const DecodeLayout& layout) {
 
 template <class C>
 void launch_bulk(const Product& p, int num_sms, const Launch& how) {
-  const auto kernel = decode_mxfp4_bulk_kernel<C>;
+  constexpr auto kernel = decode_mxfp4_bulk_kernel<C>;
   const std::size_t shared = shared_for<C>(p);
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared)));
+  allow_shared_memory<kernel>();
   const DecodeLayout layout = decode_layout(p, C::kTokenTiles);
   const auto blocks = std::min<std::int64_t>(most_stripes(p, layout), num_sms);
   launch(kernel,

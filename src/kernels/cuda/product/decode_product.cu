@@ -10,6 +10,7 @@
 #include "kernels/cuda/product/decode_product.h"
 #include "kernels/cuda/product/decode_schedule.cuh"
 #include "kernels/cuda/product/epilogue.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/grid_dependency.cuh"
 #include "ptx/ldmatrix.cuh"
@@ -170,11 +171,8 @@ bool launch_bf16(const Product& p, const DecodeTile& tile, std::size_t allowed, 
     }
     return false;
   }
-  const auto kernel = decode_bf16_kernel<kTokenTiles, kStages>;
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared)));
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                  cudaSharedmemCarveoutMaxShared));
+  constexpr auto kernel = decode_bf16_kernel<kTokenTiles, kStages>;
+  allow_shared_memory<kernel, Carveout::most_shared>();
   launch(kernel,
          {.grid = dim3(static_cast<unsigned>(tile.blocks)),
           .block = dim3(kBf16Threads),

@@ -14,6 +14,7 @@
 #include "kernels/cuda/product/prefill_schedule.h"
 #include "kernels/cuda/product/ring_place.cuh"
 #include "kernels/cuda/product/wgmma_operands.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/bulk_copy.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/grid_dependency.cuh"
@@ -305,8 +306,7 @@ template <class C>
 void run(const PrefillParams& p, const PrefillInput& input, const Launch& how) {
   static_assert(sizeof(Shared<C>) <= kSharedBytes);
   constexpr auto kernel = prefill_kernel<C>;
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(sizeof(Shared<C>))));
+  allow_shared_memory<kernel>();
   const std::int64_t most_token_tiles =
       p.num_columns / C::kTokens + std::max(1, p.groups.num_experts);
   const auto blocks = static_cast<unsigned>(

@@ -7,6 +7,7 @@
 #include "kernels/cuda/routing/dispatch_few.cuh"
 #include "kernels/cuda/routing/router.h"
 #include "kernels/cuda/routing/router_group.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "ptx/grid_dependency.cuh"
 
 namespace gauntlet::kernels::cuda::inline routing {
@@ -176,13 +177,12 @@ unsigned blocks_of_group() {
   return blocks;
 }
 
-template <int kExperts, typename... Params, typename... Arguments>
-void launch_clusters(void (*kernel)(Params...), std::int64_t clusters, unsigned blocks,
-                     const Launch& how, const Arguments&... arguments) {
+template <int kExperts, auto kKernel, typename... Arguments>
+void launch_clusters(std::int64_t clusters, unsigned blocks, const Launch& how,
+                     const Arguments&... arguments) {
   const std::size_t shared = sizeof(Sums<kExperts>) * (kRouterWarps + 2 * blocks);
-  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared)));
-  launch(kernel,
+  allow_shared_memory<kKernel>();
+  launch(kKernel,
          {.grid = dim3(static_cast<unsigned>(clusters) * blocks),
           .block = dim3(kRouterThreads),
           .shared_bytes = shared,
@@ -210,8 +210,8 @@ void route(const Router& work, const Launch& how) {
   const unsigned blocks = blocks_of_group();
   const std::int64_t resident = work.num_sms / static_cast<int>(blocks) * kBlocksPerSm;
   with_kernel_for(work, blocks, [&]<int kExperts, Rows kRows>() {
-    launch_clusters<kExperts>(route_kernel<kExperts, kRows>, std::min(groups_of(work), resident),
-                              blocks, how, work);
+    launch_clusters<kExperts, route_kernel<kExperts, kRows>>(std::min(groups_of(work), resident),
+                                                             blocks, how, work);
   });
 }
 
@@ -221,8 +221,8 @@ void route_and_dispatch(const Router& work, const Dispatch& dispatched, std::int
   check(work.num_tokens <= kMostDispatchTokens, "too many tokens to dispatch in one launch");
   const unsigned blocks = blocks_of_group();
   with_kernel_for(work, blocks, [&]<int kExperts, Rows kRows>() {
-    launch_clusters<kExperts>(route_and_dispatch_kernel<kExperts, kRows>, groups_of(work), blocks,
-                              how, work, dispatched, finished);
+    launch_clusters<kExperts, route_and_dispatch_kernel<kExperts, kRows>>(
+        groups_of(work), blocks, how, work, dispatched, finished);
   });
 }
 
