@@ -33,6 +33,16 @@ std::vector<std::string> backends_of(const lab::Target& target) {
   return names;
 }
 
+/// By yardstick, of those that have any.
+json yardstick_needs(const lab::Target& target, lab::BackendKind backend) {
+  json needs = json::object();
+  for (const lab::SideSource& side : target.sides(backend)) {
+    if (side.role != lab::SideRole::yardstick) continue;
+    if (const auto own = target.needs_of(backend, side); !own.empty()) needs[side.name] = own;
+  }
+  return needs;
+}
+
 /// Whose facts stand for the target where there is room for one backend's.
 lab::BackendKind primary_of(const lab::Target& target) {
   for (const lab::BackendKind backend : {lab::BackendKind::cuda, lab::BackendKind::cpu}) {
@@ -157,6 +167,7 @@ int list_targets(const lab::Catalog& catalog, const ListOptions& options) {
                      {"goal", about.goal},
                      {"backends", backends},
                      {"needs", needs},
+                     {"yardstick_needs", yardstick_needs(*target, primary)},
                      {"tags", tags},
                      {"knobs", knobs}});
     } else {
