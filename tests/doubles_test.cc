@@ -19,6 +19,7 @@ using nlohmann::json;
 using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 /// Runs of the doubles, one after the other, in a folder of their own.
@@ -110,6 +111,35 @@ TEST_F(Doubles, of_a_lab_go_from_run_to_history) {
   EXPECT_EQ(history.at(0).at("comparisons").size(), 4u);
   EXPECT_THAT(command({"history", "labs:scale_ladder", "--all"}).out,
               HasSubstr("library → once (yardstick)"));
+}
+
+TEST_F(Doubles, of_a_lab_go_on_without_a_yardstick_that_cannot_be_here) {
+  const std::string id = "labs:lone_ladder";
+  json lab = run({id}, "threads", {"--update-expectations"}).at(id);
+  ASSERT_EQ(lab.at("status"), "passed") << lab.at("reason");
+  EXPECT_THAT(names_of(lab.at("sides"), "name"), ElementsAre("naive", "once", "here"));
+  EXPECT_THAT(names_of(lab.at("comparisons"), "kind"), ElementsAre("step", "yardstick"));
+  EXPECT_THAT(names_of(lab.at("absent"), "name"), ElementsAre("absent"));
+  const std::string note = "without the yardstick absent: needs 4096 NUMA nodes, there is ";
+  EXPECT_THAT(lab.at("absent").at(0).at("reason"), StartsWith("needs 4096 NUMA nodes"));
+  EXPECT_THAT(lab.at("notes").at(0), StartsWith(note));
+  EXPECT_THAT(report(), HasSubstr("`labs:lone_ladder` on cpu: " + note));
+  EXPECT_THAT(report(), Not(HasSubstr("the speed of the yardstick `absent`")));
+  const std::string console = command({"run", "--targets", id, "--repeat", "2", "--iterations", "6",
+                                       "--no-ceilings", "--expectations-dir", expectations_.path()})
+                                  .out;
+  EXPECT_THAT(console, HasSubstr(note));
+  EXPECT_THAT(console, HasSubstr("over here"));
+  EXPECT_THAT(console, Not(HasSubstr("over absent")));
+  EXPECT_EQ(command_json({"compare"}).at("differences").size(), 2u);
+  const json history = command_json({"history", id});
+  ASSERT_EQ(history.size(), 2u);
+  EXPECT_EQ(history.at(1).at("comparisons").size(), 2u);
+  const json listed = json::parse(
+      run_program({GAUNTLET_DOUBLES_BINARY, "list", id, "--format", "json"}).out, nullptr, false);
+  ASSERT_EQ(listed.size(), 1u) << listed;
+  EXPECT_EQ(listed.at(0).at("needs"), json::array());
+  EXPECT_EQ(listed.at(0).at("yardstick_needs"), json({{"absent", {"4096 NUMA nodes"}}}));
 }
 
 TEST_F(Doubles, of_a_tail_latency_are_judged_compared_and_trended_by_its_percentile) {

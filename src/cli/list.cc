@@ -33,6 +33,25 @@ std::vector<std::string> backends_of(const lab::Target& target) {
   return names;
 }
 
+/// By yardstick, of those that have any.
+json yardstick_needs(const lab::Target& target, lab::BackendKind backend) {
+  json needs = json::object();
+  for (const lab::SideSource& side : target.sides(backend)) {
+    if (side.role != lab::SideRole::yardstick) continue;
+    if (const auto own = target.needs_of(backend, side); !own.empty()) needs[side.name] = own;
+  }
+  return needs;
+}
+
+/// "sm_90a, cudnn for its yardstick"
+std::string needs_text(const lab::Target& target, lab::BackendKind backend) {
+  std::vector<std::string> texts = target.needs(backend);
+  for (const auto& [name, needs] : yardstick_needs(target, backend).items()) {
+    for (const json& need : needs) texts.push_back(need.get<std::string>() + " for its yardstick");
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 /// Whose facts stand for the target where there is room for one backend's.
 lab::BackendKind primary_of(const lab::Target& target) {
   for (const lab::BackendKind backend : {lab::BackendKind::cuda, lab::BackendKind::cpu}) {
@@ -157,11 +176,12 @@ int list_targets(const lab::Catalog& catalog, const ListOptions& options) {
                      {"goal", about.goal},
                      {"backends", backends},
                      {"needs", needs},
+                     {"yardstick_needs", yardstick_needs(*target, primary)},
                      {"tags", tags},
                      {"knobs", knobs}});
     } else {
       table.add({about.id, fmt::format("{}", fmt::join(backends, " ")), kinds_text(*target),
-                 about.technique, fmt::format("{}", fmt::join(needs, ", ")), about.title});
+                 about.technique, needs_text(*target, primary), about.title});
     }
   }
   if (options.format == Format::json) {

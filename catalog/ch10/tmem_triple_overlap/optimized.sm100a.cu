@@ -9,6 +9,7 @@
 #include "core/cuda/check.h"
 #include "core/cuda/tensor_map.h"
 #include "lab/author/side.h"
+#include "ptx/dynamic_shared.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/tcgen05.cuh"
@@ -50,8 +51,7 @@ __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t p
 __global__ void __launch_bounds__(kThreads, 1)
     product(Params p, const __grid_constant__ CUtensorMap a_map,
             const __grid_constant__ CUtensorMap b_map) {
-  extern __shared__ __align__(1024) unsigned char ring_bytes[];
-  auto& ring = *reinterpret_cast<Ring*>(ring_bytes);
+  auto& ring = ptx::dynamic_shared<Ring>();
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int row_tiles = p.m / kTileRows, tiles = row_tiles * (p.n / kTileColumns);
   const int steps = p.k / kDepth;
@@ -161,8 +161,12 @@ lab::Side optimized(const Params& p, const lab::Cuda& cuda) {
   cuda_check(cudaFuncSetAttribute(product, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(sizeof(Ring))));
   return [p, a_map, b_map, blocks, stream = cuda.stream] {
-    product<<<blocks, kThreads, sizeof(Ring), stream>>>(p, a_map, b_map);
-    cuda_check(cudaGetLastError());
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = sizeof(Ring);
+    config.stream = stream;
+    cuda_check(cudaLaunchKernelEx(&config, product, p, a_map, b_map));
   };
 }
 

@@ -17,7 +17,7 @@ lab::BackendFacts on_cuda() {
           "in memory, operands in registers, exponentials.",
       .cost = [](const lab::Knobs& knobs) { return attention_cost(knobs, DType::bf16); },
       .witness = Witness::none("each rung has its own"),
-      .needs = {"cudnn"},
+      .yardsticks = {{.name = "cudnn", .needs = {"cudnn"}}},
       .rungs = {
           {.name = "flash_mma",
            .claim = "A running maximum lets 64 keys' scores be used while they are in registers; "

@@ -23,7 +23,7 @@ lab::BackendFacts on_cuda() {
           "registers, issue slots, L2, the ends of tiles.",
       .cost = product_cost,
       .witness = Witness::none("each rung has its own"),
-      .needs = {"cublas"},
+      .yardsticks = {{.name = "cublas", .needs = {"cublas"}}},
       .rungs = {
           {.name = "tiled",
            .claim = "A tile of 128 x 128 sums fetches each element of its rows and columns once "

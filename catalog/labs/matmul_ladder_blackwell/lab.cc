@@ -13,7 +13,7 @@ lab::BackendFacts on_cuda() {
               "that multiply together fetch less than two that do not.",
           .cost = matmul_ladder::product_cost,
           .witness = Witness::none("each rung has its own"),
-          .needs = {"cublas"},
+          .yardsticks = {{.name = "cublas", .needs = {"cublas"}}},
           .rungs = {
               {.name = "tcgen05",
                .claim = "One thread starts products of 128 x 256 x 16 whose operands and sums no "

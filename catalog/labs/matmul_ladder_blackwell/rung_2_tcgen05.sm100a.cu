@@ -9,6 +9,7 @@
 #include "catalog/labs/matmul_ladder_blackwell/tensor_memory_rows.cuh"
 #include "core/cuda/check.h"
 #include "lab/author/side.h"
+#include "ptx/dynamic_shared.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/tcgen05.cuh"
@@ -47,8 +48,7 @@ __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t p
 __global__ void __launch_bounds__(kThreads, 1)
     multiply(Params p, const __grid_constant__ CUtensorMap a_map,
              const __grid_constant__ CUtensorMap b_map) {
-  extern __shared__ __align__(1024) unsigned char ring_bytes[];
-  auto& ring = *reinterpret_cast<Ring*>(ring_bytes);
+  auto& ring = ptx::dynamic_shared<Ring>();
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int first_row = static_cast<int>(blockIdx.x) * kTileRows;
   const int first_column = static_cast<int>(blockIdx.y) * kTileColumns;
@@ -111,9 +111,12 @@ lab::Side tcgen05(const Params& p, const lab::Cuda& cuda) {
   cuda_check(cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(sizeof(Ring))));
   return [p, a_map, b_map, stream = cuda.stream] {
-    multiply<<<dim3(p.m / kTileRows, p.n / kTileColumns), kThreads, sizeof(Ring), stream>>>(
-        p, a_map, b_map);
-    cuda_check(cudaGetLastError());
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(p.m / kTileRows, p.n / kTileColumns);
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = sizeof(Ring);
+    config.stream = stream;
+    cuda_check(cudaLaunchKernelEx(&config, multiply, p, a_map, b_map));
   };
 }
 

@@ -10,6 +10,7 @@
 #include "core/cuda/check.h"
 #include "lab/author/side.h"
 #include "ptx/cluster.cuh"
+#include "ptx/dynamic_shared.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/tcgen05.cuh"
@@ -50,8 +51,7 @@ __device__ __forceinline__ void wait_for(std::uint64_t& barrier, std::uint32_t p
 __global__ void __launch_bounds__(kThreads, 1)
     multiply(Params p, const __grid_constant__ CUtensorMap a_map,
              const __grid_constant__ CUtensorMap b_map) {
-  extern __shared__ __align__(1024) unsigned char ring_bytes[];
-  auto& ring = *reinterpret_cast<Ring*>(ring_bytes);
+  auto& ring = ptx::dynamic_shared<Ring>();
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int first_row = static_cast<int>(blockIdx.x) * kTileRows;
   const int first_column = static_cast<int>(blockIdx.y) * kTileColumns;

@@ -27,7 +27,7 @@ lab::BackendFacts on_cuda() {
               "cores are at the next products.",
           .cost = cost,
           .witness = Witness::none("each rung has its own"),
-          .needs = {"cublas"},
+          .yardsticks = {{.name = "cublaslt", .needs = {"cublas"}}},
           .rungs = {
               {.name = "wgmma",
                .claim = "Tensor cores read shared memory themselves, 64 x 128 products at a time, "

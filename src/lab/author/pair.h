@@ -94,14 +94,21 @@ struct Rung {
   Witness witness = {};
 };
 
+/// A yardstick with needs of its own: where they are not met, it alone is left out.
+struct Yardstick {
+  std::string name;                // as in its file's name: yardstick_cudnn.cu is "cudnn"
+  std::vector<std::string> needs;  // "cudnn"
+};
+
 /// What a pair says about one backend.
 struct BackendFacts {
   Kind kind = Kind::comparison;
   std::string claim;  // one sentence
   std::function<Cost(const Knobs&)> cost;
-  Witness witness;                      // of a pair; a lab's are with its rungs
-  std::vector<std::string> needs = {};  // capabilities of this backend: "sm_80", "cublas"
-  std::vector<Rung> rungs = {};         // of a lab, from the second on
+  Witness witness;                         // of a pair; a lab's are with its rungs
+  std::vector<std::string> needs = {};     // capabilities of this backend: "sm_80", "cublas"
+  std::vector<Yardstick> yardsticks = {};  // those with needs of their own
+  std::vector<Rung> rungs = {};            // of a lab, from the second on
 };
 
 /// Where the pages of managed inputs are when a run starts.

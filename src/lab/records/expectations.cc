@@ -109,6 +109,17 @@ std::string fell_behind(const Expectation& expectation, const Result& result, Bo
   return "";
 }
 
+/// What is known of yardsticks that a result could not have: that they were absent changes nothing.
+void keep_absent(const BoardExpectation& known, const Result& result, BoardExpectation& board) {
+  for (const AbsentSide& absent : result.absent) {
+    for (const BoardRatio& ratio : known.ratios) {
+      if (ratio.from == absent.name) board.ratios.push_back(ratio);
+    }
+    const auto time = known.times_ns.find(absent.name);
+    if (time != known.times_ns.end()) board.times_ns.insert(*time);
+  }
+}
+
 }  // namespace
 
 std::string machine_key_of(const MachineInfo& machine, BackendKind backend) {
@@ -217,6 +228,9 @@ bool Expectations::record(const Result& result, const Provenance& provenance, Ot
   }
   Expectation& expectation = entries_[key_of(result)];
   if (others == OtherBoards::drop || expectation.knobs != result.knobs) expectation.boards.clear();
+  for (const BoardExpectation& known : expectation.boards) {
+    if (known.provenance.board == provenance.board) keep_absent(known, result, board);
+  }
   std::erase_if(expectation.boards, [&](const BoardExpectation& known) {
     const std::string& name = known.provenance.board;
     return name.empty() || name == provenance.board;

@@ -88,7 +88,8 @@ class Expectations {
 
   /// Records a result that was verified, also a regressed one, which is then what to expect of its
   /// board; others, and those of a sweep, are left out: false. Figures of other knobs go, and so do
-  /// those that name no board once one is named.
+  /// those that name no board once one is named. Where other boards' are kept, so are the board's
+  /// own of yardsticks that were absent.
   bool record(const Result& result, const Provenance& provenance,
               OtherBoards others = OtherBoards::keep);
   Expected<void> save(const std::string& folder) const;

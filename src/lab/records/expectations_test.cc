@@ -55,6 +55,35 @@ class ExpectationsTest : public testing::Test {
   FakeTree folder_;
 };
 
+TEST_F(ExpectationsTest, keep_what_is_known_of_a_yardstick_that_was_absent) {
+  const Result whole = ladder_result("labs:gemm");
+  Result without = whole;
+  without.sides.pop_back();
+  without.comparisons.pop_back();
+  without.absent = {{.name = "library", .reason = "needs cublas"}};
+  Expectations expectations = loaded();
+  ASSERT_TRUE(expectations.record(whole, run_on("GPU-1")));
+  EXPECT_EQ(compare_with(expectations.entries().begin()->second, without, "GPU-1").verdict,
+            Verdict::as_expected);
+  ASSERT_TRUE(expectations.record(without, run_on("GPU-1", "run-2")));
+  const Expectation& kept = expectations.entries().begin()->second;
+  ASSERT_EQ(kept.boards.size(), 1u);
+  EXPECT_EQ(kept.newest().provenance.run_id, "run-2");
+  ASSERT_TRUE(kept.ratio("library", "async"));
+  EXPECT_DOUBLE_EQ(kept.ratio("library", "async")->value, 0.75);
+  ASSERT_TRUE(kept.time_ns("library"));
+  EXPECT_EQ(kept.newest().ratios.size(), whole.comparisons.size());
+
+  // It is no figure of another board, none of a program that changed, and none that is there.
+  ASSERT_TRUE(expectations.record(without, run_on("GPU-2")));
+  EXPECT_EQ(kept.newest().ratios.size(), without.comparisons.size());
+  ASSERT_TRUE(expectations.record(without, run_on("GPU-1"), Expectations::OtherBoards::drop));
+  EXPECT_FALSE(kept.ratio("library", "async"));
+  ASSERT_TRUE(expectations.record(whole, run_on("GPU-1")));
+  ASSERT_TRUE(expectations.record(whole, run_on("GPU-1")));
+  EXPECT_EQ(kept.newest().ratios.size(), whole.comparisons.size());
+}
+
 TEST_F(ExpectationsTest, are_empty_without_a_file) {
   EXPECT_TRUE(loaded().empty());
   EXPECT_EQ(loaded().machine_key(), "nvidia-h200");

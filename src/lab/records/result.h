@@ -76,6 +76,12 @@ struct ComparisonResult {
   WitnessResult witness;                       // of pairs and steps
 };
 
+/// A yardstick that could not be there: the rest was measured without it.
+struct AbsentSide {
+  std::string name;
+  std::string reason;  // "needs cudnn: libcudnn.so.9 was not found"
+};
+
 /// What the machine did while a target was timed.
 struct Conditions {
   int processes = 0;
@@ -124,6 +130,7 @@ struct Result {
 
   std::vector<SideResult> sides;              // empty when nothing was measured
   std::vector<ComparisonResult> comparisons;  // empty when nothing was measured
+  std::vector<AbsentSide> absent;             // yardsticks
   std::string bound_by;                       // memory, compute
   double intensity = 0;                       // FLOPs per byte
   VerificationResult verification;

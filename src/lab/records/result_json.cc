@@ -185,6 +185,10 @@ void read_sides(const json& from, Result& result) {
   for (const json& comparison : from.value("comparisons", json::array())) {
     result.comparisons.push_back(comparison_from_json(comparison));
   }
+  for (const json& side : from.value("absent", json::array())) {
+    result.absent.push_back({.name = side.at("name").get<std::string>(),
+                             .reason = side.at("reason").get<std::string>()});
+  }
   result.verification = verification_at(from);
   result.metrics = metrics_at(from);
   result.counters = counters_at(from);
@@ -232,10 +236,13 @@ Conditions conditions_from_json(const json& conditions) {
 }
 
 json to_json(const Result& result) {
-  json sides = json::array(), comparisons = json::array();
+  json sides = json::array(), comparisons = json::array(), absent = json::array();
   for (const SideResult& side : result.sides) sides.push_back(side_to_json(side));
   for (const ComparisonResult& comparison : result.comparisons) {
     comparisons.push_back(comparison_to_json(comparison));
+  }
+  for (const AbsentSide& side : result.absent) {
+    absent.push_back({{"name", side.name}, {"reason", side.reason}});
   }
   return {{"id", result.id},
           {"backend", name_of(result.backend)},
@@ -255,6 +262,7 @@ json to_json(const Result& result) {
           {"log", result.log},
           {"sides", std::move(sides)},
           {"comparisons", std::move(comparisons)},
+          {"absent", std::move(absent)},
           {"bound_by", result.bound_by},
           {"intensity", result.intensity},
           {"verification", verification_to_json(result.verification)},

@@ -63,6 +63,7 @@ Result full_result() {
                                        .after = 4,
                                        .moved = true,
                                        .expected = "falls by at least 4x"}}},
+          .absent = {{.name = "cudnn", .reason = "needs cudnn: it was not found"}},
           .bound_by = "memory",
           .intensity = 0.25,
           .verification = {.max_error = 1e-7,
@@ -199,6 +200,13 @@ TEST(Result, reads_every_field_that_it_writes) {
                            "/conditions/throttle_reasons"}) {
     EXPECT_TRUE(is_read(json::json_pointer(list))) << list;
   }
+}
+
+TEST(Result, of_a_time_before_yardsticks_were_left_out_is_read) {
+  json written = to_json(full_result());
+  EXPECT_EQ(written.at("absent").at(0).at("name"), "cudnn");
+  written.erase("absent");
+  EXPECT_TRUE(result_from_json(written).absent.empty());
 }
 
 TEST(Result, has_empty_lists_where_a_target_was_skipped) {

@@ -104,6 +104,15 @@ std::string missing_need(const std::string& need, const Host& host, const Probes
   return "";
 }
 
+/// Of the first need that is not met.
+std::string first_missing(const std::vector<std::string>& needs, const Host& host,
+                          const Probes& probes) {
+  for (const std::string& need : needs) {
+    if (std::string missing = missing_need(need, host, probes); !missing.empty()) return missing;
+  }
+  return "";
+}
+
 }  // namespace
 
 Expected<void> probe_mpi() {
@@ -162,17 +171,30 @@ std::string missing_capability(const Target& target, BackendKind backend,
     }
 #endif
   }
-  for (const std::string& need : target.needs(backend)) {
-    if (std::string missing = missing_need(need, {machine, ranks}, probes); !missing.empty()) {
-      return missing;
-    }
-  }
-  return "";
+  return first_missing(target.needs(backend), {machine, ranks}, probes);
 }
 
 std::string missing_capability(const Target& target, BackendKind backend,
                                const MachineInfo& machine, const RankSetup& ranks) {
   return missing_capability(target, backend, machine, ranks, probes_of(machine));
+}
+
+std::vector<AbsentSide> absent_yardsticks(const Target& target, BackendKind backend,
+                                          const MachineInfo& machine, const RankSetup& ranks,
+                                          const Probes& probes) {
+  std::vector<AbsentSide> absent;
+  for (const SideSource& side : target.sides(backend)) {
+    if (side.role != SideRole::yardstick) continue;
+    const std::string missing =
+        first_missing(target.needs_of(backend, side), {machine, ranks}, probes);
+    if (!missing.empty()) absent.push_back({.name = side.name, .reason = missing});
+  }
+  return absent;
+}
+
+std::vector<AbsentSide> absent_yardsticks(const Target& target, BackendKind backend,
+                                          const MachineInfo& machine, const RankSetup& ranks) {
+  return absent_yardsticks(target, backend, machine, ranks, probes_of(machine));
 }
 
 }  // namespace gauntlet::lab::inline run

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/expected.h"
 #include "core/machine/machine.h"
@@ -26,5 +27,12 @@ std::string missing_capability(const Target& target, BackendKind backend,
                                const Probes& probes);
 std::string missing_capability(const Target& target, BackendKind backend,
                                const MachineInfo& machine, const RankSetup& ranks);
+
+/// The yardsticks of a target that can run whose own needs are not met.
+std::vector<AbsentSide> absent_yardsticks(const Target& target, BackendKind backend,
+                                          const MachineInfo& machine, const RankSetup& ranks,
+                                          const Probes& probes);
+std::vector<AbsentSide> absent_yardsticks(const Target& target, BackendKind backend,
+                                          const MachineInfo& machine, const RankSetup& ranks);
 
 }  // namespace gauntlet::lab::inline run

@@ -61,6 +61,27 @@ TEST(Capability, says_when_the_target_has_no_sides_for_the_backend) {
             "has no ranks sides");
 }
 
+TEST(Capability, leaves_out_a_yardstick_alone_and_says_why) {
+  Target target = target_needing({});
+  target.source.cuda.push_back({.name = "cublas", .role = SideRole::yardstick});
+  target.source.cuda.push_back({.name = "cudnn", .role = SideRole::yardstick});
+  target.source.cuda.push_back(
+      {.name = "newest", .role = SideRole::yardstick, .cuda_arch = "sm_100a"});
+  target.pair.cuda->yardsticks = {{.name = "cublas", .needs = {"cublas"}},
+                                  {.name = "cudnn", .needs = {"cublas", "cudnn"}}};
+  const Probes probes = {
+      {"cublas", [] { return Expected<void>{}; }},
+      {"cudnn", []() -> Expected<void> { return Error{"libcudnn.so.9 was not found"}; }}};
+  EXPECT_EQ(missing_capability(target, BackendKind::cuda, machine_with(1), {}, probes), "");
+  const auto absent = absent_yardsticks(target, BackendKind::cuda, machine_with(1), {}, probes);
+  ASSERT_EQ(absent.size(), 2u);
+  EXPECT_EQ(absent[0].name, "cudnn");
+  EXPECT_EQ(absent[0].reason, "needs cudnn: libcudnn.so.9 was not found");
+  EXPECT_EQ(absent[1].name, "newest");
+  EXPECT_EQ(absent[1].reason, "needs sm_100a, NVIDIA H200 is sm_90");
+  EXPECT_TRUE(absent_yardsticks(target, BackendKind::cpu, machine_with(1), {}, probes).empty());
+}
+
 TEST(Capability, takes_a_plain_architecture_for_a_minimum) {
   EXPECT_EQ(missing({"sm_80"}, machine_with(1, 9, 0)), "");
   EXPECT_EQ(missing({"sm_90"}, machine_with(1, 9, 0)), "");

@@ -280,6 +280,7 @@ void Runner::profile(const PlanItem& item, Evidence& evidence, const std::string
   WorkerRequest request{.task = WorkerRequest::Task::profile,
                         .target = item.target->id(),
                         .backend = item.backend,
+                        .without = item.without,
                         .knobs = item.overrides,
                         .options = options_.measure,
                         .profile = options_.profile};
@@ -320,6 +321,7 @@ Runner::Reply Runner::measure(const PlanItem& item, Evidence& evidence, const st
     }
     WorkerRequest request{.target = target.id(),
                           .backend = item.backend,
+                          .without = item.without,
                           .knobs = item.overrides,
                           .options = options_.measure};
     request.options.seed = fresh_seed();
@@ -335,25 +337,36 @@ Runner::Reply Runner::measure(const PlanItem& item, Evidence& evidence, const st
   return {.status = Status::passed};
 }
 
-Result Runner::run(const PlanItem& item, std::optional<Ceilings>& ceilings,
+Result Runner::run(const PlanItem& planned, std::optional<Ceilings>& ceilings,
                    const ProgressCallback& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  const Target& target = *item.target;
-  const Knobs knobs =
-      *Knobs::defaults(target.pair.knobs, item.backend).with(target.pair.knobs, item.overrides);
+  const Knobs knobs = *Knobs::defaults(planned.target->pair.knobs, planned.backend)
+                           .with(planned.target->pair.knobs, planned.overrides);
+  std::vector<AbsentSide> absent;
   const auto blank = [&] {
-    Result result = describe(target, item.backend, knobs);
-    result.ranks = ranks_of(options_, item.backend);
-    result.sweep_key = item.sweep_key;
+    Result result = describe(*planned.target, planned.backend, knobs);
+    result.ranks = ranks_of(options_, planned.backend);
+    result.sweep_key = planned.sweep_key;
+    result.absent = absent;
+    for (const AbsentSide& side : absent) {
+      result.notes.push_back(fmt::format("without the yardstick {}: {}", side.name, side.reason));
+    }
     return result;
   };
   Result result = blank();
-  if (std::string missing = missing_capability(target, item.backend, machine_, result.ranks);
+  if (std::string missing =
+          missing_capability(*planned.target, planned.backend, machine_, result.ranks);
       !missing.empty()) {
     result.status = Status::skipped;
     result.reason = missing;
     return result;
   }
+  absent = absent_yardsticks(*planned.target, planned.backend, machine_, result.ranks);
+  result = blank();
+  PlanItem item = planned;
+  for (const AbsentSide& side : absent) item.without.push_back(side.name);
+  const Target target = planned.target->without(planned.backend, item.without);
+  item.target = &target;
   const std::string log_name = fmt::format("logs/{}.log", slugify(item.key()));
   Evidence evidence;
   const Reply reply = measure(item, evidence, log_name, progress);

@@ -26,6 +26,7 @@ struct PlanItem {
   BackendKind backend = BackendKind::cpu;
   Knobs::Overrides overrides;
   std::string sweep_key;
+  std::vector<std::string> without = {};  // yardsticks that the target has no more
 
   /// Identifies the item within a run: "ch07:coalesced_copy cpu rows=4096".
   std::string key() const;
@@ -76,7 +77,8 @@ class Runner {
 
   /// Never throws for what a pair does: that becomes a status. Ceilings that a result is above are
   /// measured once more, and the better ones stay. A disk's is measured beside what reads it.
-  Result run(const PlanItem& item, std::optional<Ceilings>& ceilings,
+  /// Yardsticks whose needs are not met are left out, and the result says so.
+  Result run(const PlanItem& planned, std::optional<Ceilings>& ceilings,
              const ProgressCallback& progress);
 
   /// Ceilings from a worker process.

@@ -238,6 +238,29 @@ TEST_F(RunnerWithScript, skips_what_cannot_run_here_without_starting_anything) {
   EXPECT_EQ(starts(), 0);
 }
 
+TEST_F(RunnerWithScript, measures_the_rest_where_a_yardstick_cannot_be) {
+  target_.source.cpu.push_back(target_.source.cpu[0]);
+  target_.source.cpu.back().name = "library";
+  target_.source.cpu.back().role = SideRole::yardstick;
+  target_.pair.cpu->yardsticks = {{.name = "library", .needs = {"4096 NUMA nodes"}}};
+  const Result result = run("echo \"$2\"; " + answer());
+  EXPECT_EQ(result.status, Status::passed) << result.reason;
+  EXPECT_EQ(result.sides.size(), 2u);
+  EXPECT_EQ(result.comparisons.size(), 1u);
+  ASSERT_EQ(result.absent.size(), 1u);
+  EXPECT_EQ(result.absent[0].name, "library");
+  EXPECT_THAT(result.absent[0].reason, StartsWith("needs 4096 NUMA nodes, there is "));
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0], "without the yardstick library: " + result.absent[0].reason);
+  const std::string log = *read_file(folder_.root() / result.log);
+  EXPECT_THAT(log, testing::HasSubstr("\"without\":[\"library\"]"));
+
+  target_.pair.cpu->yardsticks.clear();
+  const Result whole = run(send(measurement(measured({200, 100, 50}))));
+  EXPECT_EQ(whole.comparisons.size(), 2u) << whole.reason;
+  EXPECT_TRUE(whole.absent.empty());
+}
+
 TEST_F(RunnerWithScript, calls_a_target_wrong_that_reports_without_the_token) {
   const std::string forged =
       "a side wrote a report of its own into the pipe between the worker and the lab";

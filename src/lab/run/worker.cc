@@ -74,7 +74,7 @@ std::function<void(const MeasureProgress&)> progress_to(const Messenger* parent)
 
 /// What is run, checked against the catalogue.
 struct Job {
-  const Target& target;
+  Target target;  // without the yardsticks that the request leaves out
   Knobs knobs;
   const WorkerRequest& request;
 };
@@ -171,7 +171,7 @@ Expected<Job> job_of(const Catalog& catalog, const WorkerRequest& request) {
   auto knobs =
       Knobs::defaults(target->pair.knobs, request.backend).with(target->pair.knobs, request.knobs);
   if (!knobs) return knobs.error();
-  return Job{*target, *knobs, request};
+  return Job{target->without(request.backend, request.without), *knobs, request};
 }
 
 /// Rank 0's way to the parent. The token's file goes before any side's code runs.

@@ -16,6 +16,7 @@ struct WorkerRequest {
   Task task = Task::measure;
   std::string target;
   BackendKind backend = BackendKind::cpu;
+  std::vector<std::string> without = {};  // yardsticks
   Knobs::Overrides knobs;
   MeasureOptions options;
   ProfileLevel profile = ProfileLevel::none;

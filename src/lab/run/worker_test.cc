@@ -25,6 +25,7 @@ TEST(WorkerRequest, survives_the_way_to_the_worker) {
   const WorkerRequest sent{.task = WorkerRequest::Task::profile,
                            .target = "ch07:twice",
                            .backend = BackendKind::cuda,
+                           .without = {"cudnn"},
                            .knobs = {{"rows", 64}, {"columns", std::int64_t{1} << 40}},
                            .options = {.budget_s = 1.5,
                                        .half_width = 0.01,
@@ -44,6 +45,7 @@ TEST(WorkerRequest, survives_the_way_to_the_worker) {
   EXPECT_EQ(got.task, sent.task);
   EXPECT_EQ(got.target, sent.target);
   EXPECT_EQ(got.backend, sent.backend);
+  EXPECT_EQ(got.without, sent.without);
   EXPECT_EQ(got.knobs, sent.knobs);
   EXPECT_EQ(got.profile, sent.profile);
   EXPECT_EQ(got.trace_path, sent.trace_path);

@@ -47,6 +47,32 @@ std::vector<std::string> rung_problems(const std::vector<SideSource>& sides,
   return problems;
 }
 
+/// With those of its yardsticks.
+std::set<std::string> all_needs_of(const Target& target, BackendKind backend) {
+  const std::vector<std::string> own = target.needs(backend);
+  std::set<std::string> needs(own.begin(), own.end());
+  for (const SideSource& side : target.sides(backend)) {
+    if (side.role != SideRole::yardstick) continue;
+    const std::vector<std::string> more = target.needs_of(backend, side);
+    needs.insert(more.begin(), more.end());
+  }
+  return needs;
+}
+
+/// Nothing is said of yardsticks that are not there.
+std::vector<std::string> yardstick_problems(const Target& target, BackendKind backend) {
+  std::vector<std::string> problems;
+  const BackendFacts* facts = target.declared(backend);
+  if (facts == nullptr) return problems;
+  for (const Yardstick& yardstick : facts->yardsticks) {
+    const bool there = std::ranges::any_of(target.sides(backend), [&](const SideSource& side) {
+      return side.role == SideRole::yardstick && side.name == yardstick.name;
+    });
+    if (!there) problems.push_back(fmt::format("there is no yardstick '{}'", yardstick.name));
+  }
+  return problems;
+}
+
 }  // namespace
 
 Catalog::Catalog(std::vector<Target> targets, std::vector<ChapterTechnique> techniques)
@@ -155,8 +181,8 @@ std::vector<std::string> Catalog::problems() const {
     std::set<std::string> needs;
     for (const BackendKind backend : kBackends) {
       if (!target.has(backend)) continue;
-      const auto of_backend = target.needs(backend);
-      needs.insert(of_backend.begin(), of_backend.end());
+      needs.merge(all_needs_of(target, backend));
+      for (const std::string& what : yardstick_problems(target, backend)) complain(target, what);
     }
     for (const std::string& need : needs) {
       if (!is_need(need)) {
@@ -164,7 +190,7 @@ std::vector<std::string> Catalog::problems() const {
       }
     }
     if (target.has(BackendKind::cpu)) {
-      for (const std::string& need : target.needs(BackendKind::cpu)) {
+      for (const std::string& need : all_needs_of(target, BackendKind::cpu)) {
         if (!is_gpu_need(need)) continue;
         complain(target, fmt::format("its CPU sides need '{}', which only a GPU has: say it among "
                                      "the needs of the other backends",

@@ -139,6 +139,24 @@ TEST(CatalogProblems, reports_a_need_that_cannot_be_checked) {
               ElementsAre("ch07:x: needs 'sm90', which the lab cannot check"));
 }
 
+TEST(CatalogProblems, holds_yardsticks_to_the_same) {
+  const auto with_library = [](const std::string& name, const std::string& need) {
+    return problems([&](Target& t) {
+      t.source.cpu.push_back(t.source.cpu[0]);
+      t.source.cpu.back().name = "library";
+      t.source.cpu.back().role = SideRole::yardstick;
+      t.pair.cpu->yardsticks = {{.name = name, .needs = {need}}};
+    });
+  };
+  EXPECT_THAT(with_library("library", "lz4"), IsEmpty());
+  EXPECT_THAT(with_library("other", "lz4"), ElementsAre("ch07:x: there is no yardstick 'other'"));
+  EXPECT_THAT(with_library("library", "blas"),
+              ElementsAre("ch07:x: needs 'blas', which the lab cannot check"));
+  EXPECT_THAT(with_library("library", "cudnn"),
+              ElementsAre("ch07:x: its CPU sides need 'cudnn', which only a GPU has: say it among "
+                          "the needs of the other backends"));
+}
+
 TEST(CatalogProblems, does_not_let_cpu_sides_need_a_gpu) {
   EXPECT_THAT(problems([](Target& t) { t.pair.needs = {"sm_80"}; }),
               ElementsAre("ch07:x: its CPU sides need 'sm_80', which only a GPU has: say it among "

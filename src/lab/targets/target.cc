@@ -51,8 +51,32 @@ std::vector<std::string> Target::needs(BackendKind backend) const {
     if (!need.empty() && std::ranges::find(needs, need) == needs.end()) needs.push_back(need);
   };
   if (const BackendFacts* facts = declared(backend)) std::ranges::for_each(facts->needs, add);
-  for (const SideSource& side : sides(backend)) add(side.cuda_arch);
+  for (const SideSource& side : sides(backend)) {
+    if (side.role != SideRole::yardstick) add(side.cuda_arch);
+  }
   return needs;
+}
+
+std::vector<std::string> Target::needs_of(BackendKind backend, const SideSource& yardstick) const {
+  std::vector<std::string> needs;
+  if (const BackendFacts* facts = declared(backend)) {
+    for (const Yardstick& one : facts->yardsticks) {
+      if (one.name == yardstick.name) needs = one.needs;
+    }
+  }
+  if (!yardstick.cuda_arch.empty()) needs.push_back(yardstick.cuda_arch);
+  return needs;
+}
+
+Target Target::without(BackendKind backend, const std::vector<std::string>& yardsticks) const {
+  Target rest = *this;
+  auto& sides = backend == BackendKind::cpu    ? rest.source.cpu
+                : backend == BackendKind::cuda ? rest.source.cuda
+                                               : rest.source.ranks;
+  std::erase_if(sides, [&](const SideSource& side) {
+    return side.role == SideRole::yardstick && std::ranges::count(yardsticks, side.name) > 0;
+  });
+  return rest;
 }
 
 std::vector<SidePair> Target::comparisons(BackendKind backend) const {

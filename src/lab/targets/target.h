@@ -64,8 +64,12 @@ struct Target {
   const BackendFacts* declared(BackendKind backend) const;
   bool has(BackendKind backend) const { return !sides(backend).empty(); }
   const BackendFacts& facts(BackendKind backend) const;
-  /// The pair's needs, the backend's, and on a GPU the architectures of its sources.
+  /// The pair's needs, the backend's, and on a GPU the architectures of its sources. Yardsticks
+  /// have needs of their own.
   std::vector<std::string> needs(BackendKind backend) const;
+  std::vector<std::string> needs_of(BackendKind backend, const SideSource& yardstick) const;
+  /// The same target with only those yardsticks of a backend that are not named.
+  Target without(BackendKind backend, const std::vector<std::string>& yardsticks) const;
 
   /// What is compared with what: a pair's two sides; each rung with the one before, and the rungs
   /// from the third on with the first; the optimized side or last rung with each yardstick.

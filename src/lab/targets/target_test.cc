@@ -96,6 +96,31 @@ TEST(Target, needs_what_the_pair_the_backend_and_the_sources_need) {
   EXPECT_THAT(target.needs(BackendKind::cpu), ElementsAre("2 GPUs"));
 }
 
+TEST(Target, leaves_the_needs_of_a_yardstick_to_the_yardstick) {
+  Target target = ladder();
+  auto& library = target.source.cuda.back();
+  library.cuda_arch = "sm_90a";
+  target.pair.cuda->needs = {"sm_80"};
+  target.pair.cuda->yardsticks = {{.name = "other", .needs = {"nccl"}},
+                                  {.name = "library", .needs = {"cudnn"}}};
+  EXPECT_THAT(target.needs(kCuda), ElementsAre("sm_80"));
+  EXPECT_THAT(target.needs_of(kCuda, library), ElementsAre("cudnn", "sm_90a"));
+  target.pair.cuda->yardsticks.clear();
+  EXPECT_THAT(target.needs_of(kCuda, library), ElementsAre("sm_90a"));
+}
+
+TEST(Target, is_the_same_ladder_without_a_yardstick) {
+  const Target whole = ladder();
+  const Target rest = whole.without(kCuda, {"library"});
+  EXPECT_THAT(compared(rest),
+              ElementsAre("naive>tiled step", "tiled>async step", "naive>async total"));
+  EXPECT_EQ(rest.headline(kCuda).to, whole.headline(kCuda).to);
+  EXPECT_EQ(whole.sides(kCuda).size(), 4u);
+  EXPECT_EQ(whole.without(BackendKind::cpu, {"library"}).sides(kCuda).size(), 4u);
+  // Rungs are not left out, whatever their name.
+  EXPECT_EQ(whole.without(kCuda, {"tiled", "none"}).sides(kCuda).size(), 4u);
+}
+
 TEST(MakeTarget, keeps_the_kind_of_each_backend) {
   Target target = twice_target();
   target.pair.cpu->kind = Kind::demonstration;

@@ -1,0 +1,11 @@
+// The one pass that it takes.
+#include "lab/author/side.h"
+#include "tests/doubles/labs/lone_ladder/lab.h"
+
+namespace gauntlet::labs::lone_ladder::cpu {
+
+lab::Side once(const Params& p, const lab::Cpu&) {
+  return {[p] { scale_ladder::scale(p, 1); }, {{"passes", 1}}};
+}
+
+}  // namespace gauntlet::labs::lone_ladder::cpu
