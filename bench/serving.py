@@ -59,6 +59,9 @@ GPU = {
         "figure": "goodput", "better": "higher"},
     "server": {"streams": 256, "prompt": 1024, "output": 1024, "requests": 512, "context": 1536,
                "vocab": "200000"},
+    # Requests by streams.
+    "loops": {"requests": {"1": 4, "8": 24, "64": 192, "256": 512}, "prompt": 1024, "output": 1024,
+              "vocab": "200000"},
 }
 
 
@@ -206,6 +209,48 @@ def compare_with_bench(gauntlet, settings, name, rounds):
             "of_decode": of_decode, "of_bare": of_bare}
 
 
+def load_loop(gauntlet, url, what, streams):
+    """Output tokens per second through HTTP over whole waves of requests."""
+    arguments = ["--concurrency", streams, "--requests", str(what["requests"][streams]), "--warmup",
+                 streams, "--prompt-tokens", str(what["prompt"]), "--output-tokens",
+                 str(what["output"]), "--temperature", "0", "--vocab", what["vocab"]]
+    return load(gauntlet, url, arguments)["points"][0]["output_tokens_per_s"]["value"]
+
+
+def compare_loops(gauntlet, settings, name, rounds):
+    """Closed loops of several widths, bare and through HTTP, beside prefill and decode alone."""
+    what = settings[name]
+    loops = ",".join(f"{streams}:{what['prompt']}:{what['output']}:{requests}"
+                     for streams, requests in what["requests"].items())
+    figures = {streams: {"alone": [], "bare": [], "http": [], "gap_us": []}
+               for streams in what["requests"]}
+    for _ in range(rounds):
+        bench = subprocess.run(
+            [gauntlet, "bench", *settings["model"], "--prefill", "64", "--decode", "16",
+             "--no-ceilings", "--activations", "auto", "--closed-loop", loops, "--format", "json"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if bench.returncode != 0:
+            sys.exit(f"serving.py: bench failed: {bench.stderr}")
+        for loop in json.loads(bench.stdout)["closed_loops"]:
+            figure = figures[str(loop["streams"])]
+            figure["alone"].append(loop["alone_tok_s"])
+            figure["bare"].append(loop["tok_s"]["value"])
+            figure["gap_us"].append(loop["gap_us"])
+        most = max(what["requests"], key=int)
+        with Server(gauntlet, settings["model"] + ["--max-sequences", most]) as server:
+            for streams, figure in figures.items():
+                figure["http"].append(load_loop(gauntlet, server.url, what, streams))
+    for streams, figure in figures.items():
+        for way in ("bare", "http"):
+            figure[f"{way}_of_alone"] = student([a / b for a, b in zip(figure[way], figure["alone"])])
+        print(f"{name:16} {streams:>3} streams of {what['prompt']} + {what['output']}: "
+              f"{figure['alone'][-1]:.0f} output tok/s by prefill and decode alone; without HTTP "
+              f"{interval_text(figure['bare_of_alone'])} of it, through HTTP "
+              f"{interval_text(figure['http_of_alone'])}; {figure['gap_us'][-1]} us between steps",
+              flush=True)
+    return figures
+
+
 def machine(kind):
     """The CPU and its cores, and the GPU where one serves."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -238,9 +283,9 @@ def main():
     for name in chosen:
         if name not in settings or name == "model":
             parser.error(f"no comparison is called {name}")
-        results[name] = (compare_with_bench(options.gauntlet, settings, name, options.rounds)
-                         if name.startswith("server") else
-                         compare(options.gauntlet, settings, name, options.rounds))
+        way = (compare_loops if name == "loops" else
+               compare_with_bench if name.startswith("server") else compare)
+        results[name] = way(options.gauntlet, settings, name, options.rounds)
     if options.json:
         record = {"command": ["bench/serving.py", *sys.argv[1:]], "machine": machine(options.machine),
                   "version": version(options.gauntlet), "results": results}
