@@ -140,6 +140,8 @@ TEST_F(Doubles, of_a_lab_go_on_without_a_yardstick_that_cannot_be_here) {
   ASSERT_EQ(listed.size(), 1u) << listed;
   EXPECT_EQ(listed.at(0).at("needs"), json::array());
   EXPECT_EQ(listed.at(0).at("yardstick_needs"), json({{"absent", {"4096 NUMA nodes"}}}));
+  EXPECT_THAT(run_program({GAUNTLET_DOUBLES_BINARY, "list", id}).out,
+              HasSubstr("4096 NUMA nodes for its yardstick"));
 }
 
 TEST_F(Doubles, of_a_tail_latency_are_judged_compared_and_trended_by_its_percentile) {

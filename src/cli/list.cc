@@ -46,7 +46,8 @@ json yardstick_needs(const lab::Target& target, lab::BackendKind backend) {
 /// "sm_90a, cudnn for its yardstick"
 std::string needs_text(const lab::Target& target, lab::BackendKind backend) {
   std::vector<std::string> texts = target.needs(backend);
-  for (const auto& [name, needs] : yardstick_needs(target, backend).items()) {
+  const json of_yardsticks = yardstick_needs(target, backend);
+  for (const auto& [name, needs] : of_yardsticks.items()) {
     for (const json& need : needs) texts.push_back(need.get<std::string>() + " for its yardstick");
   }
   return fmt::format("{}", fmt::join(texts, ", "));
