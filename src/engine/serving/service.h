@@ -118,6 +118,7 @@ class Service {
     std::vector<TimedDrafts> drafts = {};  // by drafter
     std::vector<std::size_t> fed = {};     // drafters that are shown what it computes
     double feed_s = 0;                     // that this took
+    bool is_ahead = false;                 // started while the one before it was under way
   };
 
   std::vector<std::uint32_t> checked(std::vector<std::uint32_t> mask) const;
@@ -192,6 +193,9 @@ class Service {
   std::map<RequestId, Choice> choices_;
   std::deque<Flight> flights_;  // the oldest first
   bool wants_rest_ = false;     // the next step is planned when none is under way
+  /// Where steps can overlap: when the last one ended, which others follow. What lies between two
+  /// steps is then part of what guessing costs.
+  std::optional<double> last_end_s_;
   ServiceStats live_;
 
   mutable std::mutex mutex_;  // of all below

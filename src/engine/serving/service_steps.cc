@@ -67,8 +67,12 @@ void Service::begin_drafts() {
 
 void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcomes,
                         double started_s) {
-  TimedStep step{
-      .seconds = now_s_() - started_s, .drafts = flight.drafts, .feed_seconds = flight.feed_s};
+  const double now_s = now_s_();
+  if (executor_.most_in_flight() > 1) last_end_s_ = now_s;
+  TimedStep step{.seconds = now_s - started_s,
+                 .drafts = flight.drafts,
+                 .feed_seconds = flight.feed_s,
+                 .fills = !flight.is_ahead && !flights_.empty()};
   for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
     const Work& work = flight.plan.work[i];
     if (!outcomes[i].error.empty()) return;

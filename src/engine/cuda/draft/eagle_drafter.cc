@@ -73,8 +73,10 @@ void CudaEagleDrafter::computed(std::span<const ComputedTokens> tokens) {
     const std::int64_t next = request.first + request.length;
     const std::int64_t known = next + std::ssize(request.residuals) / features();
     if (some.begin > known) {
-      // What came from the prefix cache has no residuals here: the head begins behind it.
-      begin_anew(request, some.begin);
+      // Of what came from the prefix cache, or was not shown, it has no residuals: it goes on
+      // behind, with what it saw before.
+      request.first = some.begin - request.length;
+      request.residuals.clear();
     } else if (some.begin + some.count <= next) {
       continue;  // computed once more after its pages were given up
     } else {
