@@ -228,8 +228,7 @@ bool Service::start_step() {
   if (has_drafters()) draft(flight);
   if (flight.plan.work.empty()) return false;
   try {
-    flight.ticket = executor_.submit(
-        items_for(flight.plan.work, flight.fed.empty() ? Exports::none : Exports::residuals));
+    flight.ticket = executor_.submit(items_for(flight.plan.work, exports_for(flight)));
   } catch (const std::exception& fault) {
     flight.fault = fault.what();  // whose it is, finish_step() finds out
     return false;
@@ -243,6 +242,7 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
     try {
       std::vector<ItemResult> results = executor_.collect(flight.ticket);
       for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
+      reveal_drafts(flight);
       if (!flight.fed.empty()) tell_drafters(flight, outcomes);
       return outcomes;
     } catch (const std::exception& fault) {

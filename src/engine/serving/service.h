@@ -136,6 +136,8 @@ class Service {
   void draft(std::size_t drafter, const std::vector<DraftWish>& wishes,
              const std::vector<Work*>& works, TimedDrafts& timed);
   void drop(std::size_t drafter, const std::string& fault);
+  /// Late guesses of a step that is done become known, and so does what they took.
+  void reveal_drafts(Flight& flight);
   void tell_drafters(Flight& flight, std::vector<Outcome>& outcomes);
   /// Tells the budget what a step took.
   void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
@@ -155,7 +157,9 @@ class Service {
   bool may_run_ahead() const;
   void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
   static void tell_prefill(const Choice& choice, std::int64_t done);
-  enum class Exports { none, residuals };
+  enum class Exports { none, residuals, residuals_that_stay };
+  /// What those who are fed by this step read, and where.
+  Exports exports_for(const Flight& flight) const;
   BatchItem item_for(Work& work, Exports exports);
   std::vector<BatchItem> items_for(std::vector<Work>& work, Exports exports);
   std::vector<Outcome> run_apart(std::vector<Work> work);

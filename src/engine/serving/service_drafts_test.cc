@@ -72,6 +72,7 @@ struct DraftBench {
                                                         .export_layers = 2,
                                                         .experts_per_token = 4},
                                              in_flight);
+    made->share_device();
     made->next = guessable_token;
     made->next_approximately = approximate_token;
     runner = made.get();
@@ -242,6 +243,9 @@ INSTANTIATE_TEST_SUITE_P(
         DraftCase{"experts_two_in_flight", Guesses::experts, 400, 2, {}, DraftLengths::measured},
         DraftCase{"fed", Guesses::fed},
         DraftCase{"fed_measured", Guesses::fed, 400, 1, {}, DraftLengths::measured},
+        DraftCase{"late", Guesses::late}, DraftCase{"late_two_in_flight", Guesses::late, 400, 2},
+        DraftCase{"late_few_pages", Guesses::late, 28, 2},
+        DraftCase{"late_measured", Guesses::late, 400, 2, {}, DraftLengths::measured},
         DraftCase{"several", Guesses::several},
         DraftCase{"several_few_pages", Guesses::several, 40},
         DraftCase{"several_measured", Guesses::several, 400, 2, {}, DraftLengths::measured},
@@ -453,6 +457,27 @@ TEST(Speculation, asks_the_next_drafter_where_the_first_has_no_guess_or_is_gone)
   EXPECT_EQ(bench.service->stats().draft_fault, "asked too often");
   EXPECT_EQ(events.ends[0].speculation.steps, 5) << "four tokens a step, with either";
   EXPECT_EQ(events.ends[0].speculation.accepted, 15);
+}
+
+TEST(Speculation, leaves_guesses_and_residuals_on_a_device_where_no_mask_looks_at_them) {
+  for (const bool is_masked : {false, true}) {
+    std::shared_ptr<FedDrafter> fed;
+    const MakesDrafter makes = [&](Executor& target) -> std::vector<std::shared_ptr<Drafter>> {
+      return {fed = std::make_shared<FedDrafter>(1, Shape::chain, target.device_seam())};
+    };
+    DraftBench bench(2, 400, {}, makes, 3);
+    RecordedEvents events;
+    ServiceRequest request{
+        .prompt = {1, 2}, .max_tokens = 60, .end_of_sequence = EndOfSequence::ignored};
+    if (is_masked) request.allowed = mask_of(1);
+    ASSERT_TRUE(bench.service->submit(request, events.events_to()));
+    while (bench.service->step()) {
+    }
+    EXPECT_EQ(events.tokens[0].size(), 60u);
+    EXPECT_GT(events.ends[0].speculation.drafted, 20);
+    EXPECT_GT(fed->on_device, 10);
+    EXPECT_EQ(fed->late > 0, !is_masked);
+  }
 }
 
 TEST(Speculation, exports_nothing_while_guessing_does_not_pay) {
