@@ -202,8 +202,8 @@ void Service::take_inbox() {
 /// drafter is shown a step before the next one starts.
 bool Service::may_run_ahead() const {
   return !drafts_now() && std::ssize(flights_) < executor_.most_in_flight() && !wants_rest_ &&
-         flights_.back().fed.empty() &&
-         scheduler_config_.batching == Batching::continuous && scheduler_.all_run_ahead();
+         flights_.back().fed.empty() && scheduler_config_.batching == Batching::continuous &&
+         scheduler_.all_run_ahead();
 }
 
 bool Service::start_step() {
@@ -223,8 +223,7 @@ bool Service::start_step() {
     if (!choice.started_s) choice.started_s = now_s_();
   }
   const bool is_ahead = !flights_.empty();
-  Flight& flight =
-      flights_.emplace_back(Flight{.plan = std::move(plan), .is_ahead = is_ahead});
+  Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan), .is_ahead = is_ahead});
   if (has_drafters()) draft(flight);
   if (flight.plan.work.empty()) return false;
   try {

@@ -118,9 +118,8 @@ Overlapped play(double acceptance, const OverlapCosts& costs, int requests, bool
   auto fake = std::make_unique<FakeRunner>(
       config, StepLimits{.tokens = 24, .items = 24, .page_tokens = 4, .export_layers = 2}, 2);
   fake->next = guessable_token;
-  PooledExecutor executor(
-      {.page_tokens = 4, .window = 8, .full_pages = 400, .sliding_pages = 400},
-      std::make_unique<OverlappingRunner>(std::move(fake), clock, costs));
+  PooledExecutor executor({.page_tokens = 4, .window = 8, .full_pages = 400, .sliding_pages = 400},
+                          std::make_unique<OverlappingRunner>(std::move(fake), clock, costs));
   const auto drafter = std::make_shared<PricedDrafter>(acceptance, clock, costs);
   Speculation speculation;
   if (guesses) speculation.drafter = drafter;

@@ -59,7 +59,8 @@ struct ItemResult {
   std::vector<RowResult> rows;           // one per wish
   std::vector<float> normed;             // [hidden] where wanted
   std::vector<float> residuals;          // [exporting layers, tokens, hidden] where wanted
-  /// Where they stayed on the device: the first token's row there, until the next step is submitted.
+  /// Where they stayed on the device: the first token's row there, until the next step is
+  /// submitted.
   std::optional<std::int64_t> device_row;
 };
 

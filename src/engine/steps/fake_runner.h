@@ -112,10 +112,9 @@ class FakeRunner final : public Runner {
     for (std::size_t at = 0; at < on_device_.size(); ++at) {
       const auto layer = at / static_cast<std::size_t>(limits_.tokens);
       const auto token = at % static_cast<std::size_t>(limits_.tokens);
-      on_device_[at] = token < step.tokens.size()
-                           ? static_cast<float>(1000 * layer) +
-                                 static_cast<float>(step.tokens[token].id)
-                           : -1;
+      on_device_[at] = token < step.tokens.size() ? static_cast<float>(1000 * layer) +
+                                                        static_cast<float>(step.tokens[token].id)
+                                                  : -1;
     }
   }
 

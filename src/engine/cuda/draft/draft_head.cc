@@ -33,7 +33,10 @@ DraftHead::Inputs DraftHead::inputs_at(std::uint8_t* base, const StepShape& shap
   Layout layout(base);
   Inputs inputs;
   inputs.residuals = layout.take<std::uint16_t>(shape.tokens * stride(head_.config.features()));
-  inputs.embeddings = layout.take<std::uint16_t>(shape.tokens * head_.config.hidden);
+  inputs.embeddings = layout.take<std::uint16_t>(
+      target_embedding_ != nullptr ? 0 : shape.tokens * head_.config.hidden);
+  inputs.tokens = layout.take<std::int32_t>(shape.tokens);
+  inputs.slots = layout.take<std::int32_t>(shape.tokens);
   inputs.context = layout.take<std::int32_t>(shape.tokens);
   inputs.table = layout.take<std::int32_t>(std::int64_t{shape.tokens} * shape.table_stride);
   inputs.last_rows = layout.take<std::int32_t>(shape.sequences);
@@ -75,21 +78,31 @@ void DraftHead::upload(std::span<const HeadRow> rows, std::span<const HeadText> 
                        const StepShape& shape) {
   const EagleHeadConfig& config = head_.config;
   const Inputs host = inputs_at(host_inputs_.data(), shape);
-  std::memset(host_inputs_.data(), 0, static_cast<std::size_t>(host.bytes));
+  const bool all_kept =
+      std::ranges::all_of(rows, [](const HeadRow& row) { return row.residuals == nullptr; });
+  // Residuals stand first, and are what is large.
+  const std::int64_t begin =
+      all_kept ? reinterpret_cast<std::uint8_t*>(host.embeddings) - host_inputs_.data() : 0;
+  const auto bytes = static_cast<std::size_t>(host.bytes - begin);
+  uploaded_.wait();
+  std::memset(host_inputs_.data() + begin, 0, bytes);
   const auto padding = static_cast<std::int32_t>(config_.num_pages);
   std::fill_n(host.table, std::int64_t{shape.tokens} * shape.table_stride, padding);
   std::fill_n(host.guess_table, std::int64_t{shape.sequences} * shape.table_stride, padding);
-  std::vector<std::int32_t> tokens;
+  std::fill_n(host.slots, shape.tokens, -1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const HeadRow& row = rows[i];
-    std::copy_n(row.residuals, config.features(),
-                host.residuals + static_cast<std::int64_t>(i) * stride(config.features()));
+    host.slots[i] = row.slot;
+    if (row.residuals != nullptr) {
+      std::copy_n(row.residuals, config.features(),
+                  host.residuals + static_cast<std::int64_t>(i) * stride(config.features()));
+    }
     host.context[i] = row.position;
     const auto& pages = texts[static_cast<std::size_t>(row.text)].pages;
     std::ranges::copy(pages, host.table + i * static_cast<std::size_t>(shape.table_stride));
-    tokens.push_back(row.token);
+    host.tokens[i] = row.token;
   }
-  embeddings_of(tokens, host.embeddings);
+  if (target_embedding_ == nullptr) embeddings_of({host.tokens, rows.size()}, host.embeddings);
   for (std::size_t t = 0; t < texts.size() && shape.logit_rows > 0; ++t) {
     host.last_rows[t] = texts[t].last_row;
     std::ranges::copy(texts[t].pages,
@@ -99,8 +112,29 @@ void DraftHead::upload(std::span<const HeadRow> rows, std::span<const HeadText> 
       host.guess_context[static_cast<std::size_t>(g * shape.sequences) + t] = last + g;
     }
   }
-  cuda_check(cudaMemcpyAsync(inputs_, host_inputs_.data(), static_cast<std::size_t>(host.bytes),
+  cuda_check(cudaMemcpyAsync(inputs_ + begin, host_inputs_.data() + begin, bytes,
                              cudaMemcpyHostToDevice, stream_));
+  uploaded_.record(stream_);
+}
+
+void DraftHead::keep(std::span<const JoinResiduals::Row> rows) {
+  const EagleHeadConfig& config = head_.config;
+  cuda_check(cudaSetDevice(config_.device));
+  for (std::size_t first = 0; first < rows.size(); first += JoinResiduals::kMostRows) {
+    const auto some =
+        rows.subspan(first, std::min<std::size_t>(JoinResiduals::kMostRows, rows.size() - first));
+    JoinResiduals work{.residuals = config_.seam.residuals,
+                       .tokens = config_.seam.most_tokens,
+                       .hidden = config.hidden,
+                       .boundaries = static_cast<int>(std::ssize(config.boundaries)),
+                       .weight = config.norm_before_fc ? fc_norm_ : nullptr,
+                       .epsilon = static_cast<float>(config.rms_epsilon),
+                       .out = kept_,
+                       .out_stride = stride(config.features()),
+                       .num_rows = static_cast<int>(some.size())};
+    std::ranges::copy(some, work.rows);
+    join_residuals(work, {.stream = stream_});
+  }
 }
 
 void DraftHead::multiply(const Weights& weights, int rows, Epilogue epilogue, float* out,
@@ -217,12 +251,22 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
                        .table_stride = shape.table_stride,
                        .max_query = 1,
                        .max_context = shape.max_context()};
-  embed({.table = reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
-         .ids = ascending_,
+  const bool is_here = target_embedding_ != nullptr;
+  embed({.table = is_here ? target_embedding_
+                          : reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
+         .ids = is_here ? inputs.tokens : ascending_,
          .x = embedded_,
          .num_tokens = shape.tokens,
          .hidden = hidden},
         behind_copy);
+  if (kept_ != nullptr) {
+    take_kept({.kept = kept_,
+               .slots = inputs.slots,
+               .out = reinterpret_cast<__nv_bfloat16*>(inputs.residuals),
+               .stride = stride(head_.config.features()),
+               .num_rows = shape.tokens},
+              how);
+  }
   multiply(fc_, shape.tokens, Epilogue::store_f32, features_, how);
   const float* seen = layer(embedded_, features_, shape.tokens, batch, stream);
   if (shape.logit_rows == 0) return;
@@ -247,6 +291,12 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
     if (out != last_) take(out, ascending_);
     choose(last_, texts, choices_ + g * texts, stream);
   }
+  name_guesses({.choices = choices_,
+                .target_ids = target_ids_,
+                .late = static_cast<RowChoice*>(config_.seam.guesses),
+                .host = reinterpret_cast<std::int32_t*>(host_guesses_.data()),
+                .num_guesses = std::int64_t{shape.logit_rows} * texts},
+               how);
 }
 
 void DraftHead::capture_ahead() {
@@ -265,7 +315,7 @@ void DraftHead::capture_ahead() {
       }
     }
   }
-  stream_.wait();
+  wait();
 }
 
 void DraftHead::start(const StepShape& shape) {
@@ -297,34 +347,38 @@ void DraftHead::see(std::span<const HeadRow> rows, std::span<const HeadText> tex
   const StepShape shape = shape_of(rows, texts, 0);
   upload(rows, texts, shape);
   start(shape);
-  stream_.wait();
+  wait();
+}
+
+std::int64_t DraftHead::ask(std::span<const HeadRow> rows, std::span<const HeadText> texts,
+                            int count) {
+  cuda_check(cudaSetDevice(config_.device));
+  const StepShape shape = shape_of(rows, texts, count);
+  began_.record(stream_);
+  upload(rows, texts, shape);
+  start(shape);
+  ended_.record(stream_);
+  return shape.sequences;
 }
 
 std::vector<std::int32_t> DraftHead::guess(std::span<const HeadRow> rows,
                                            std::span<const HeadText> texts, int count) {
-  cuda_check(cudaSetDevice(config_.device));
-  const StepShape shape = shape_of(rows, texts, count);
-  upload(rows, texts, shape);
-  start(shape);
-  const auto num_choices =
-      static_cast<std::size_t>(shape.sequences) * static_cast<std::size_t>(count);
-  cuda_check(cudaMemcpyAsync(host_choices_.data(), choices_, num_choices * sizeof(RowChoice),
-                             cudaMemcpyDeviceToHost, stream_));
-  stream_.wait();
-  const auto* choices = reinterpret_cast<const RowChoice*>(host_choices_.data());
+  const std::int64_t stride = ask(rows, texts, count);
+  wait();
   std::vector<std::int32_t> ids;
-  for (int g = 0; g < count; ++g) {
-    for (std::size_t t = 0; t < texts.size(); ++t) {
-      const std::int32_t draft = choices[static_cast<std::size_t>(g * shape.sequences) + t].token;
-      ids.push_back(head_.target_ids[static_cast<std::size_t>(std::max(draft, 0))]);
-    }
+  for (std::int64_t g = 0; g < count; ++g) {
+    for (std::int64_t t = 0; t < std::ssize(texts); ++t) ids.push_back(answered(g * stride + t));
   }
   return ids;
 }
 
+std::int32_t DraftHead::answered(std::int64_t place) const {
+  return reinterpret_cast<const std::int32_t*>(host_guesses_.data())[place];
+}
+
 std::vector<float> DraftHead::last_logits(int texts) const {
   std::vector<float> logits(static_cast<std::size_t>(texts * head_.config.draft_vocab));
-  stream_.wait();
+  wait();
   cuda_check(
       cudaMemcpy(logits.data(), logits_, logits.size() * sizeof(float), cudaMemcpyDeviceToHost));
   return logits;

@@ -94,7 +94,15 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
     : head_(head),
       embedding_(head.embedding.value_or(embedding)),
       config_(config),
-      num_sms_((cuda_check(cudaSetDevice(config.device)), device_facts().num_sms)) {
+      num_sms_((cuda_check(cudaSetDevice(config.device)), device_facts().num_sms)),
+      own_stream_(config.seam.stream == nullptr ? std::make_unique<CudaStream>() : nullptr),
+      stream_(own_stream_ ? *own_stream_ : static_cast<cudaStream_t>(config.seam.stream)) {
+  const bool has_seam = config.seam.stream != nullptr;
+  check(!has_seam || config.seam.num_guesses >= kMostHeadRows * kMostGuesses,
+        "a target has too few places for the guesses of a head");
+  if (has_seam && !head.embedding) {
+    target_embedding_ = static_cast<const __nv_bfloat16*>(config.seam.embedding);
+  }
   const EagleHeadConfig& shape = head_.config;
   const std::int64_t rows = kMostHeadRows, hidden = shape.hidden;
   const StepShape largest{
@@ -117,11 +125,14 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
     hidden_norm_ = loader.numbers(at, head_.hidden_norm);
     mlp_norm_ = loader.numbers(at, head_.mlp_norm);
     final_norm_ = loader.numbers(at, head_.final_norm);
+    fc_norm_ = loader.numbers(at, head_.fc_norm);
     sinks_ =
         loader.numbers(at, std::vector<float>(static_cast<std::size_t>(shape.num_heads), kNoSink));
     rope_ = at.take<float2>(positions * kHeadDim / 2);
     draft_rows_at = at.bytes();
     draft_embedding_ = at.take<__nv_bfloat16>(shape.draft_vocab * hidden);
+    target_ids_ = at.take<std::int32_t>(shape.draft_vocab);
+    if (has_seam) kept_ = at.take<__nv_bfloat16>(kKeptRows * stride(shape.features()));
     ascending_ = at.take<std::int32_t>(rows + 1);
     late_ = at.take<std::int32_t>(rows);
     const std::int64_t cache_numbers =
@@ -175,10 +186,12 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
   std::vector<std::int32_t> ascending(kMostHeadRows + 1), late(kMostHeadRows);
   std::iota(ascending.begin(), ascending.end(), 0);
   for (int i = 0; i < kMostHeadRows; ++i) late[static_cast<std::size_t>(i)] = -1 - i;
+  copy(target_ids_, head_.target_ids.data(), head_.target_ids.size() * sizeof(std::int32_t));
   copy(ascending_, ascending.data(), ascending.size() * sizeof(std::int32_t));
   copy(late_, late.data(), late.size() * sizeof(std::int32_t));
   host_inputs_ = PinnedMemory(input_bytes);
-  host_choices_ = PinnedMemory(kMostHeadRows * kMostGuesses * static_cast<int>(sizeof(RowChoice)));
+  host_guesses_ =
+      PinnedMemory(kMostHeadRows * kMostGuesses * static_cast<std::int64_t>(sizeof(std::int32_t)));
 
   const auto reads = [&](Weights& weights, const __nv_bfloat16* x, std::int64_t x_stride) {
     weights.x = x;
@@ -212,7 +225,10 @@ std::int64_t DraftHead::bytes_for(const EagleHeadConfig& head, const Config& con
   const int pages = table_stride(kernels::cuda::pages_of(static_cast<int>(config.longest)));
   const std::int64_t rows = kMostHeadRows * (2 * head.features() + 32 * hidden + 8 * width(head) +
                                              10 * inner + 4 * head.draft_vocab + 8 * pages);
-  return weights + cache + rows + partial_bytes(head, pages * kPageTokens, device_facts().num_sms);
+  const std::int64_t kept =
+      config.seam.stream != nullptr ? 2 * kKeptRows * stride(head.features()) : 0;
+  return weights + cache + rows + kept +
+         partial_bytes(head, pages * kPageTokens, device_facts().num_sms);
 }
 
 }  // namespace gauntlet::engine::cuda::inline draft

@@ -35,7 +35,9 @@ struct GoldenHead {
         golden(golden_file("gauntlet-tiny-eagle3")) {}
 
   std::shared_ptr<Drafter> drafter() const {
-    return make_cuda_eagle_drafter(head, weights.embedding, {.positions = 8192, .longest = 4096})
+    return make_cuda_eagle_drafter(
+               head, weights.embedding,
+               {.positions = 8192, .longest = 4096, .seam = executor->device_seam()})
         .value();
   }
 
@@ -145,13 +147,23 @@ class WatchedDrafter final : public Drafter {
   explicit WatchedDrafter(std::shared_ptr<Drafter> inner) : inner_(std::move(inner)) {}
   std::string_view name() const override { return inner_->name(); }
   std::vector<int> residuals_after() const override { return inner_->residuals_after(); }
-  void computed(std::span<const ComputedTokens> tokens) override { inner_->computed(tokens); }
+  void computed(std::span<const ComputedTokens> tokens) override {
+    for (const ComputedTokens& some : tokens) on_device += some.device_row.has_value();
+    inner_->computed(tokens);
+  }
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
     lengths.push_back(std::ssize(wishes[0].tokens));
-    return inner_->propose(wishes);
+    auto drafts = inner_->propose(wishes);
+    late += !drafts[0].empty() && is_late_guess(drafts[0][0]);
+    return drafts;
   }
+  bool reads_on_device() const override { return inner_->reads_on_device(); }
+  void reveal(Draft& draft) const override { inner_->reveal(draft); }
+  double late_seconds() const override { return inner_->late_seconds(); }
   void end(std::int64_t id) override { inner_->end(id); }
   std::vector<std::int64_t> lengths;
+  int on_device = 0;  // times that it was told of residuals there
+  int late = 0;       // times that its guesses were
 
  private:
   std::shared_ptr<Drafter> inner_;
@@ -175,6 +187,8 @@ TEST(EagleOnGpu, has_as_many_guesses_accepted_as_the_golden_values_say_and_keeps
             {.drafter = watched, .max_drafts = 5, .lengths = DraftLengths::fixed}, &stats);
     EXPECT_EQ(stats.draft_fault, "");
     EXPECT_EQ(eagle.free_pages(), free_pages);
+    EXPECT_GT(watched->late, 0);
+    EXPECT_GT(watched->on_device, 0);
     ASSERT_GT(watched->lengths.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       steps += 1;
@@ -212,6 +226,39 @@ TEST(EagleOnGpu, gives_the_tokens_that_come_without_guesses_alone_and_among_othe
         EXPECT_EQ(plain[i].tokens[0], guessed[i].tokens[0]) << "request " << i;
       }
     }
+  }
+}
+
+TEST(EagleOnGpu, guesses_alike_past_the_host_and_through_it) {
+  if (const auto reason = no_cuda_executor_reason(); !reason.empty()) GTEST_SKIP() << reason;
+  GoldenHead here;
+  std::vector<ServiceRequest> requests;
+  for (const auto& one : golden_cases("gauntlet-tiny")) {
+    const auto size = std::min<std::size_t>(one.ids.size(), 40 + 17 * requests.size());
+    requests.push_back({.prompt = {one.ids.begin(), one.ids.begin() + size},
+                        .max_tokens = 40,
+                        .end_of_sequence = EndOfSequence::ignored});
+  }
+  const auto through_host = make_cuda_eagle_drafter(here.head, here.weights.embedding,
+                                                    {.positions = 8192, .longest = 4096})
+                                .value();
+  EXPECT_FALSE(through_host->reads_on_device());
+  const auto past_host = here.drafter();
+  EXPECT_TRUE(past_host->reads_on_device());
+  const auto run = [&](std::shared_ptr<Drafter> drafter) {
+    ServiceStats stats;
+    auto events = answers(
+        *here.executor, requests,
+        {.drafter = std::move(drafter), .max_drafts = 3, .lengths = DraftLengths::fixed}, &stats);
+    EXPECT_EQ(stats.draft_fault, "");
+    return events;
+  };
+  auto through = run(through_host), past = run(past_host);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(through[i].tokens[0], past[i].tokens[0]) << "request " << i;
+    EXPECT_EQ(through[i].ends[0].speculation.by_position, past[i].ends[0].speculation.by_position)
+        << "request " << i;
+    EXPECT_EQ(through[i].ends[0].speculation.drafted, past[i].ends[0].speculation.drafted);
   }
 }
 
