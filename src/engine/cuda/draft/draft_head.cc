@@ -162,50 +162,64 @@ void DraftHead::multiply(const Weights& weights, int rows, Epilogue epilogue, fl
   }
 }
 
-float* DraftHead::layer(const float* embedded, float* features, int rows,
-                        const AttentionBatch& batch, cudaStream_t stream) {
+void DraftHead::attend(RowsOf rows_of, const AttentionBatch& batch, const Launch& how) {
   const EagleHeadConfig& config = head_.config;
-  const Launch how{.stream = stream, .overlap = Overlap::dependent};
-  const std::int64_t hidden = config.hidden;
-  const auto norm_of = [&](float* x, const float* weight, __nv_bfloat16* out,
-                           std::int64_t out_stride, float* unrounded) {
-    norm({.x = x,
-          .weight = weight,
-          .epsilon = static_cast<float>(config.rms_epsilon),
-          .out = out,
-          .out_stride = out_stride,
-          .unrounded = unrounded,
-          .num_tokens = rows,
-          .hidden = hidden},
-         how);
-  };
-  norm_of(const_cast<float*>(embedded), input_norm_, joined_, stride(2 * hidden), nullptr);
-  norm_of(features, hidden_norm_, joined_ + hidden, stride(2 * hidden),
-          config.norm_before_residual ? plain_ : nullptr);
-  float* residual = config.norm_before_residual ? plain_ : features;
-  multiply(qkv_, rows, Epilogue::store_f32, qkv_out_, how);
-  const std::int64_t qkv_stride = qkv_.rows();
-  rope_kv({.qkv = qkv_out_,
-           .qkv_stride = qkv_stride,
+  const int num_heads = static_cast<int>(config.num_heads);
+  const DecodeShape shape = decode_shape(config, batch.num_tokens, batch.max_context, num_sms_);
+  const Attention work{.q = q_,
+                       .out = attended_,
+                       .sinks = sinks_,
+                       .cache = cache_,
+                       .batch = batch,
+                       .num_heads = num_heads};
+  const DecodeSplit split{
+      .pages_per_split = choose_pages_per_split(shape), .partials = partials_, .arrived = arrived_};
+  const NewTokens tokens{.qkv = qkv_out_, .qkv_stride = qkv_.rows(), .rope = rope_};
+  if (rows_of == RowsOf::texts_apart) return rope_decode_attention(work, tokens, split, how);
+  // Rows of one text see what the others of them have just stored.
+  rope_kv({.qkv = tokens.qkv,
+           .qkv_stride = tokens.qkv_stride,
            .rope = rope_,
            .q = q_,
-           .num_heads = static_cast<int>(config.num_heads),
+           .num_heads = num_heads,
            .cache = cache_,
            .batch = batch},
           how);
-  const DecodeShape shape = decode_shape(config, rows, batch.max_context, num_sms_);
-  decode_attention({.q = q_,
-                    .out = attended_,
-                    .sinks = sinks_,
-                    .cache = cache_,
-                    .batch = batch,
-                    .num_heads = static_cast<int>(config.num_heads)},
-                   {.pages_per_split = choose_pages_per_split(shape),
-                    .partials = partials_,
-                    .arrived = arrived_},
-                   how);
+  decode_attention(work, split, how);
+}
+
+float* DraftHead::layer(const Tokens& tokens, float* features, RowsOf rows_of,
+                        const AttentionBatch& batch, cudaStream_t stream) {
+  const EagleHeadConfig& config = head_.config;
+  const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  const auto epsilon = static_cast<float>(config.rms_epsilon);
+  const std::int64_t hidden = config.hidden;
+  const int rows = batch.num_tokens;
+  float* residual = config.norm_before_residual ? plain_ : features;
+  join_inputs({.table = tokens.table,
+               .ids = tokens.ids,
+               .late = tokens.late,
+               .features = features,
+               .embedding_weight = input_norm_,
+               .feature_weight = hidden_norm_,
+               .epsilon = epsilon,
+               .out = joined_,
+               .out_stride = stride(2 * hidden),
+               .unrounded = config.norm_before_residual ? plain_ : nullptr,
+               .num_rows = rows,
+               .hidden = hidden},
+              {.stream = stream, .overlap = tokens.overlap});
+  multiply(qkv_, rows, Epilogue::store_f32, qkv_out_, how);
+  attend(rows_of, batch, how);
   multiply(o_, rows, Epilogue::add_f32, residual, how);
-  norm_of(residual, mlp_norm_, normed_, stride(hidden), nullptr);
+  norm({.x = residual,
+        .weight = mlp_norm_,
+        .epsilon = epsilon,
+        .out = normed_,
+        .out_stride = stride(hidden),
+        .num_tokens = rows,
+        .hidden = hidden},
+       how);
   multiply(gate_up_, rows, Epilogue::store_f32, gate_up_out_, how);
   silu_product({.gate_up = gate_up_out_,
                 .out = activated_,
@@ -217,31 +231,34 @@ float* DraftHead::layer(const float* embedded, float* features, int rows,
   return residual;
 }
 
-void DraftHead::choose(const float* features, int rows, RowChoice* out, cudaStream_t stream) {
+void DraftHead::choose(float* features, const std::int32_t* rows, int count, RowChoice* out,
+                       cudaStream_t stream) {
   const EagleHeadConfig& config = head_.config;
   const Launch how{.stream = stream, .overlap = Overlap::dependent};
-  norm({.x = const_cast<float*>(features),
+  norm({.x = features,
         .weight = final_norm_,
         .epsilon = static_cast<float>(config.rms_epsilon),
+        .rows = rows,
         .out = final_,
         .out_stride = stride(config.hidden),
-        .num_tokens = rows,
+        .sums = features == last_ ? nullptr : last_,
+        .num_tokens = count,
         .hidden = config.hidden},
        how);
-  multiply(lm_head_, rows, Epilogue::store_f32, logits_, how);
+  multiply(lm_head_, count, Epilogue::store_f32, logits_, how);
   sample_greedy({.logits = logits_,
                  .stride = config.draft_vocab,
-                 .num_rows = rows,
+                 .num_rows = count,
                  .vocab = config.draft_vocab,
                  .out = out},
                 how);
 }
 
 void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
-  const std::int64_t hidden = head_.config.hidden;
   const Inputs inputs = inputs_at(inputs_, shape);
-  const Launch behind_copy{.stream = stream};
   const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  // What comes before is a copy, not a kernel: nothing to overlap with.
+  Launch first{.stream = stream};
   AttentionBatch batch{.num_sequences = shape.tokens,
                        .num_tokens = shape.tokens,
                        .first_token = ascending_,
@@ -251,45 +268,34 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
                        .table_stride = shape.table_stride,
                        .max_query = 1,
                        .max_context = shape.max_context()};
-  const bool is_here = target_embedding_ != nullptr;
-  embed({.table = is_here ? target_embedding_
-                          : reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
-         .ids = is_here ? inputs.tokens : ascending_,
-         .x = embedded_,
-         .num_tokens = shape.tokens,
-         .hidden = hidden},
-        behind_copy);
   if (kept_ != nullptr) {
     take_kept({.kept = kept_,
                .slots = inputs.slots,
                .out = reinterpret_cast<__nv_bfloat16*>(inputs.residuals),
                .stride = stride(head_.config.features()),
                .num_rows = shape.tokens},
-              how);
+              first);
+    first = how;
   }
-  multiply(fc_, shape.tokens, Epilogue::store_f32, features_, how);
-  const float* seen = layer(embedded_, features_, shape.tokens, batch, stream);
+  multiply(fc_, shape.tokens, Epilogue::store_f32, features_, first);
+  const bool is_here = target_embedding_ != nullptr;
+  const Tokens known{.table = is_here ? target_embedding_
+                                      : reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
+                     .ids = is_here ? inputs.tokens : ascending_,
+                     .overlap = Overlap::dependent};
+  float* seen = layer(known, features_, RowsOf::any_text, batch, stream);
   if (shape.logit_rows == 0) return;
   const int texts = shape.sequences;
-  const auto take = [&](const float* from, const std::int32_t* rows) {
-    take_rows({.x = from, .rows = rows, .out = last_, .num_rows = texts, .hidden = hidden}, how);
-  };
-  take(seen, inputs.last_rows);
-  choose(last_, texts, choices_, stream);
+  choose(seen, inputs.last_rows, texts, choices_, stream);
   batch.num_sequences = batch.num_tokens = texts;
   batch.table = inputs.guess_table;
   for (int g = 1; g < shape.logit_rows; ++g) {
-    embed({.table = draft_embedding_,
-           .ids = late_,
-           .late = choices_ + (g - 1) * texts,
-           .x = embedded_,
-           .num_tokens = texts,
-           .hidden = hidden},
-          Launch{.stream = stream});
+    // Nothing starts early here: attention reads what the guess before has stored without waiting.
+    const Tokens guessed{
+        .table = draft_embedding_, .ids = late_, .late = choices_ + (g - 1) * texts};
     batch.context = inputs.guess_context + g * texts;
-    const float* out = layer(embedded_, last_, texts, batch, stream);
-    if (out != last_) take(out, ascending_);
-    choose(last_, texts, choices_ + g * texts, stream);
+    float* out = layer(guessed, last_, RowsOf::texts_apart, batch, stream);
+    choose(out, nullptr, texts, choices_ + g * texts, stream);
   }
   name_guesses({.choices = choices_,
                 .target_ids = target_ids_,

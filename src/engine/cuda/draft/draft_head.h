@@ -105,10 +105,22 @@ class DraftHead {
   /// many tokens, and whoever measures whether guessing pays would believe that.
   void capture_ahead();
   void compute(const StepShape& shape, cudaStream_t stream);
+  enum class RowsOf { texts_apart, any_text };
+  /// What a position's features come together with: the embedding of the token after it.
+  struct Tokens {
+    const __nv_bfloat16* table = nullptr;
+    const std::int32_t* ids = nullptr;
+    const kernels::cuda::RowChoice* late = nullptr;
+    kernels::cuda::Overlap overlap = kernels::cuda::Overlap::none;
+  };
   /// One position of each row: features come in and go out. Returns where they went.
-  float* layer(const float* embedded, float* features, int rows,
+  float* layer(const Tokens& tokens, float* features, RowsOf rows_of,
                const kernels::cuda::AttentionBatch& batch, cudaStream_t stream);
-  void choose(const float* features, int rows, kernels::cuda::RowChoice* out, cudaStream_t stream);
+  void attend(RowsOf rows_of, const kernels::cuda::AttentionBatch& batch,
+              const kernels::cuda::Launch& how);
+  /// From these rows of features, all in order where there are none, which are kept as `last_`.
+  void choose(float* features, const std::int32_t* rows, int count, kernels::cuda::RowChoice* out,
+              cudaStream_t stream);
   void multiply(const Weights& weights, int rows, kernels::cuda::Epilogue epilogue, float* out,
                 const kernels::cuda::Launch& how) const;
 
@@ -139,8 +151,8 @@ class DraftHead {
   __nv_bfloat16* kept_ = nullptr;  // [kKeptRows, stride(features)]
   __nv_bfloat16 *joined_ = nullptr, *normed_ = nullptr, *attended_ = nullptr, *activated_ = nullptr,
                 *final_ = nullptr, *q_ = nullptr;
-  float *embedded_ = nullptr, *features_ = nullptr, *plain_ = nullptr, *last_ = nullptr,
-        *qkv_out_ = nullptr, *gate_up_out_ = nullptr, *logits_ = nullptr;
+  float *features_ = nullptr, *plain_ = nullptr, *last_ = nullptr, *qkv_out_ = nullptr,
+        *gate_up_out_ = nullptr, *logits_ = nullptr;
   kernels::cuda::RowChoice* choices_ = nullptr;  // [guesses, texts]
   std::uint8_t* partials_ = nullptr;
   std::uint32_t* arrived_ = nullptr;

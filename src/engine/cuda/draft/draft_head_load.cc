@@ -149,7 +149,6 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
     activated_ = at.take<__nv_bfloat16>(rows * stride(shape.intermediate));
     final_ = at.take<__nv_bfloat16>(rows * stride(hidden));
     q_ = at.take<__nv_bfloat16>(rows * width(shape));
-    embedded_ = at.take<float>(rows * hidden);
     features_ = at.take<float>(rows * hidden);
     plain_ = at.take<float>(rows * hidden);
     last_ = at.take<float>(rows * hidden);

@@ -23,15 +23,23 @@ struct SiluProduct {
 };
 void silu_product(const SiluProduct& work, const Launch& how);
 
-/// out[i] = x[rows[i]], whole rows of float. `out` is no part of x.
-struct TakeRows {
-  const float* x = nullptr;            // [.., hidden]
-  const std::int32_t* rows = nullptr;  // [num_rows]
-  float* out = nullptr;                // [num_rows, hidden]
+/// out[t] = the norm of the embedding of token ids[t], and behind it the norm of features[t], as
+/// bf16. An id below 0 is late, as embed() has it.
+struct JoinInputs {
+  const __nv_bfloat16* table = nullptr;  // [vocab, hidden]
+  const std::int32_t* ids = nullptr;
+  const RowChoice* late = nullptr;
+  const float* features = nullptr;          // [rows, hidden]
+  const float* embedding_weight = nullptr;  // [hidden]
+  const float* feature_weight = nullptr;
+  float epsilon = 0;
+  __nv_bfloat16* out = nullptr;  // [rows, out_stride]
+  std::int64_t out_stride = 0;   // a multiple of 4
+  float* unrounded = nullptr;    // [rows, hidden]: the second norm before it is rounded, or null
   std::int64_t num_rows = 0;
-  std::int64_t hidden = 0;  // a multiple of 4
+  std::int64_t hidden = 0;  // a multiple of 4, at most kWidestNorm of rows.h
 };
-void take_rows(const TakeRows& work, const Launch& how);
+void join_inputs(const JoinInputs& work, const Launch& how);
 
 /// Residuals as a step left them, joined to rows of bf16, behind a norm where the head has one.
 struct JoinResiduals {

@@ -45,23 +45,58 @@ TEST(DraftRowsOnGpu, a_silu_product_is_of_gates_and_ups_apart) {
   }
 }
 
-TEST(DraftRowsOnGpu, rows_are_taken_whole_and_in_any_order) {
+TEST(DraftRowsOnGpu, inputs_are_an_embedding_and_features_each_behind_its_norm) {
   GAUNTLET_NEEDS_GPU();
-  constexpr std::int64_t kHidden = 2880;
-  const auto x = some_floats(9 * kHidden, 2);
-  const std::vector<std::int32_t> wanted = {8, 0, 3, 3};
-  const OnDevice<float> from(x), out(wanted.size() * kHidden);
-  const OnDevice<std::int32_t> rows(wanted);
-  take_rows({.x = from.get(),
-             .rows = rows.get(),
-             .out = out.get(),
-             .num_rows = std::ssize(wanted),
-             .hidden = kHidden},
-            {});
-  const auto got = out.values();
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    for (std::int64_t c = 0; c < kHidden; ++c) {
-      ASSERT_EQ(got[i * kHidden + c], x[wanted[i] * kHidden + c]) << i << ", " << c;
+  for (const std::int64_t hidden : {64, 2880, 8192}) {
+    const std::int64_t stride = 2 * hidden + 12;
+    const std::vector<std::int32_t> ids = {4, -2, 0};
+    std::vector<std::uint16_t> table;
+    for (const float value : some_floats(static_cast<std::size_t>(6 * hidden), 5)) {
+      table.push_back(bf16_bits(value));
+    }
+    const auto features = some_floats(static_cast<std::size_t>(3 * hidden), 6);
+    const auto weights = some_floats(static_cast<std::size_t>(2 * hidden), 7);
+    const OnDevice<std::uint16_t> device_table(table), out(static_cast<std::size_t>(3 * stride));
+    const OnDevice<float> device_features(features), device_weights(weights);
+    const OnDevice<float> unrounded(static_cast<std::size_t>(3 * hidden));
+    const OnDevice<std::int32_t> device_ids(ids);
+    const OnDevice<RowChoice> late(std::vector<RowChoice>{{.token = 1}, {.token = 5}});
+    join_inputs({.table = as_bf16(device_table),
+                 .ids = device_ids.get(),
+                 .late = late.get(),
+                 .features = device_features.get(),
+                 .embedding_weight = device_weights.get(),
+                 .feature_weight = device_weights.get() + hidden,
+                 .epsilon = 1e-5f,
+                 .out = as_bf16_out(out),
+                 .out_stride = stride,
+                 .unrounded = unrounded.get(),
+                 .num_rows = 3,
+                 .hidden = hidden},
+                {});
+    const auto got = out.values();
+    const auto exact = unrounded.values();
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const std::int64_t id = std::vector<std::int64_t>{4, 5, 0}[static_cast<std::size_t>(row)];
+      const auto value = [&](std::int64_t i) {
+        return i < hidden ? static_cast<double>(bf16_float(table[id * hidden + i]))
+                          : static_cast<double>(features[row * hidden + i - hidden]);
+      };
+      double squares[2] = {};
+      for (std::int64_t i = 0; i < 2 * hidden; ++i) squares[i / hidden] += value(i) * value(i);
+      for (std::int64_t i = 0; i < stride; ++i) {
+        if (i >= 2 * hidden) {
+          ASSERT_EQ(got[row * stride + i], 0) << "behind row " << row;
+          continue;
+        }
+        const double scale =
+            1 / std::sqrt(squares[i / hidden] / static_cast<double>(hidden) + 1e-5);
+        const double wanted = value(i) * scale * weights[i];
+        ASSERT_NEAR(bf16_float(got[row * stride + i]), wanted, 1e-5 + std::abs(wanted) / 250)
+            << hidden << ", " << row << ", " << i;
+        if (i < hidden) continue;
+        ASSERT_NEAR(exact[row * hidden + i - hidden], wanted, 1e-4);
+      }
     }
   }
 }
