@@ -208,7 +208,7 @@ float* DraftHead::layer(const Tokens& tokens, float* features, RowsOf rows_of,
                .unrounded = config.norm_before_residual ? plain_ : nullptr,
                .num_rows = rows,
                .hidden = hidden},
-              {.stream = stream, .overlap = tokens.overlap});
+              how);
   multiply(qkv_, rows, Epilogue::store_f32, qkv_out_, how);
   attend(rows_of, batch, how);
   multiply(o_, rows, Epilogue::add_f32, residual, how);
@@ -281,8 +281,7 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
   const bool is_here = target_embedding_ != nullptr;
   const Tokens known{.table = is_here ? target_embedding_
                                       : reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
-                     .ids = is_here ? inputs.tokens : ascending_,
-                     .overlap = Overlap::dependent};
+                     .ids = is_here ? inputs.tokens : ascending_};
   float* seen = layer(known, features_, RowsOf::any_text, batch, stream);
   if (shape.logit_rows == 0) return;
   const int texts = shape.sequences;
@@ -290,7 +289,6 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
   batch.num_sequences = batch.num_tokens = texts;
   batch.table = inputs.guess_table;
   for (int g = 1; g < shape.logit_rows; ++g) {
-    // Nothing starts early here: attention reads what the guess before has stored without waiting.
     const Tokens guessed{
         .table = draft_embedding_, .ids = late_, .late = choices_ + (g - 1) * texts};
     batch.context = inputs.guess_context + g * texts;

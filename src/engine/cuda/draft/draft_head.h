@@ -111,7 +111,6 @@ class DraftHead {
     const __nv_bfloat16* table = nullptr;
     const std::int32_t* ids = nullptr;
     const kernels::cuda::RowChoice* late = nullptr;
-    kernels::cuda::Overlap overlap = kernels::cuda::Overlap::none;
   };
   /// One position of each row: features come in and go out. Returns where they went.
   float* layer(const Tokens& tokens, float* features, RowsOf rows_of,
