@@ -212,7 +212,8 @@ inline MakesDrafter drafters_for(Guesses kind, std::uint64_t seed, Shape shape =
         return {std::make_shared<FedDrafter>(seed, shape, target.device_seam())};
       case Guesses::several:
         return {std::make_shared<NgramDrafter>(), std::make_shared<SelfDrafter>(target, 2),
-                std::make_shared<FedDrafter>(seed, shape)};
+                std::make_shared<FedDrafter>(
+                    seed, shape, shape == Shape::chain ? target.device_seam() : nullptr)};
       default:
         return {std::make_shared<RandomDrafter>(kind, seed, shape)};
     }

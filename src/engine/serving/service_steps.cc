@@ -218,10 +218,13 @@ void Service::draft(Flight& flight) {
       return !one.first->drafts.empty() || one.second.size() <= turn;
     });
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
+      if (!drafters_[d]) continue;
+      // Asked again, it would write over guesses that the step has yet to read.
+      if (flight.drafts[d].requests > 0 && drafters_[d]->reads_on_device()) continue;
       std::vector<DraftWish> wishes;
       std::vector<Work*> works;
       for (const auto& [work, picks] : open) {
-        if (picks[turn].drafter != d || !drafters_[d]) continue;
+        if (picks[turn].drafter != d) continue;
         const TreeShape tree = tree_for(*work, *drafters_[d]);
         const std::int64_t most = std::min(work->room_for_drafts, picks[turn].length);
         wishes.push_back({.id = work->id,

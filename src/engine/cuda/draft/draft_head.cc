@@ -380,8 +380,8 @@ std::int64_t DraftHead::ask(std::span<const HeadRow> rows, std::span<const HeadT
                             int count) {
   cuda_check(cudaSetDevice(config_.device));
   const StepShape shape = shape_of(rows, texts, count);
-  began_.record(stream_);
   upload(rows, texts, shape);
+  began_.record(stream_);
   start(shape);
   ended_.record(stream_);
   return shape.sequences;
