@@ -1,5 +1,5 @@
-// Texts that can be guessed, and drafters that guess them right, wrong or at random, for tests of
-// the service.
+// Texts that can be guessed, drafters that guess them right, wrong or at random, and a service that
+// they guess for, for tests of the service.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "core/random.h"
+#include "engine/serving/service.h"
 #include "engine/speculation/ngram.h"
 #include "engine/speculation/self_drafter.h"
 #include "engine/steps/fake_runner.h"
+#include "engine/steps/pooled_executor.h"
 
 namespace gauntlet::engine::inline serving {
 
@@ -219,5 +221,60 @@ inline MakesDrafter drafters_for(Guesses kind, std::uint64_t seed, Shape shape =
     }
   };
 }
+
+/// Ids that depend on the last one.
+inline TokenMask mask_of(std::uint64_t kind) {
+  return [kind](std::span<const std::int32_t> output) {
+    const std::uint64_t seen = output.empty() ? kind : static_cast<std::uint64_t>(output.back());
+    const std::uint64_t bits = mix64(seen + kind) | mix64(seen + kind + 1) | 1;
+    return std::vector<std::uint32_t>{static_cast<std::uint32_t>(bits),
+                                      static_cast<std::uint32_t>(bits >> 32)};
+  };
+}
+
+/// A service over a fake runner, which guesses where somebody is made who does.
+struct DraftBench {
+  DraftBench(int in_flight, std::int64_t pages, const SchedulerConfig& scheduler,
+             const MakesDrafter& makes, std::int64_t most,
+             DraftLengths lengths = DraftLengths::fixed, std::function<double()> clock = {},
+             const TreeShape& tree = {}) {
+    model::ModelConfig config;
+    config.name = "fake";
+    config.vocab = kDraftVocab;
+    config.max_positions = 120;
+    config.hidden = 1;
+    config.sliding_window = 8;
+    config.eos_ids = {kDraftEos};
+    auto made = std::make_unique<FakeRunner>(config,
+                                             StepLimits{.tokens = 24,
+                                                        .items = 24,
+                                                        .page_tokens = 4,
+                                                        .export_layers = 2,
+                                                        .experts_per_token = 4},
+                                             in_flight);
+    made->share_device();
+    made->next = guessable_token;
+    made->next_approximately = approximate_token;
+    runner = made.get();
+    executor = std::make_unique<PooledExecutor>(
+        KvPoolConfig{.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages},
+        std::move(made));
+    SchedulerConfig limits = scheduler;
+    limits.max_step_tokens = 24;
+    Speculation guesses{.max_drafts = most, .lengths = lengths, .tree = tree};
+    if (makes) guesses.others = makes(*executor);
+    if (makes) {
+      guesses.drafter = guesses.others.front();
+      guesses.others.erase(guesses.others.begin());
+    }
+    service =
+        std::make_unique<Service>(*executor, ServiceConfig{.scheduler = limits,
+                                                           .now_s = std::move(clock),
+                                                           .speculation = std::move(guesses)});
+  }
+  FakeRunner* runner = nullptr;
+  std::unique_ptr<PooledExecutor> executor;
+  std::unique_ptr<Service> service;
+};
 
 }  // namespace gauntlet::engine::inline serving
