@@ -141,7 +141,7 @@ class DraftHead {
   const Config config_;
   const int num_sms_;
   const std::unique_ptr<CudaStream> own_stream_;
-  const cudaStream_t stream_;
+  cudaStream_t stream_;  // that, or the target's
   DeviceMemory memory_;
   PinnedMemory host_inputs_, host_guesses_;
   StreamPlace uploaded_;  // the last inputs have left the host's memory
