@@ -195,7 +195,8 @@ Expected<DrafterPtr> eagle_head(const SpeculationArguments& arguments, const Ope
     return engine::make_cuda_eagle_drafter(
         *head, model.weights.embedding,
         {.positions = pool.free_pages(engine::KvGroup::full) * pool.config().page_tokens,
-         .longest = model.weights.config.max_positions});
+         .longest = model.weights.config.max_positions,
+         .seam = executor.device_seam()});
   }
   return DrafterPtr(std::make_shared<engine::EagleDrafter>(std::make_shared<engine::EagleLayer>(
       *head, model.weights.embedding, model.weights.storage, executor.plan().simd)));

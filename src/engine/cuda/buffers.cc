@@ -40,7 +40,7 @@ std::int64_t Buffers::lay_out(const model::ModelConfig& config, const BufferSize
   }
   place(final_rows, kLogitRows * stride(config.hidden));
   place(logits, kLogitRows * config.vocab);
-  place(choices, tokens);
+  place(choices, tokens + (sizes.export_layers > 0 ? kGuessPlaces : 0));
   place(residuals, sizes.export_layers * tokens * config.hidden);
   attention_bytes = sizes.attention_bytes;
   return bytes;

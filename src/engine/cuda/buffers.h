@@ -13,6 +13,9 @@ namespace gauntlet::engine::cuda {
 /// Rows of logits computed together.
 inline constexpr int kLogitRows = 256;
 
+/// Guesses that a draft head can leave for a step.
+inline constexpr std::int64_t kGuessPlaces = 8192;
+
 struct BufferSizes {
   std::int64_t tokens = 0;           // of one step
   std::int64_t sequences = 0;        // of one step
@@ -55,7 +58,7 @@ struct Buffers {
   float* gate_up = nullptr;                     // [slots, 2 * intermediate], op by op
   __nv_bfloat16* final_rows = nullptr;          // [kLogitRows, stride(hidden)]
   float* logits = nullptr;                      // [kLogitRows, vocab]
-  kernels::cuda::RowChoice* choices = nullptr;  // [tokens]
+  kernels::cuda::RowChoice* choices = nullptr;  // [tokens], behind them the guesses of a draft head
   float* residuals = nullptr;                   // [export layers, tokens, hidden]
   std::int64_t attention_bytes = 0;
 

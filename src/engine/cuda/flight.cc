@@ -67,7 +67,7 @@ void Flight::bring_head_rows(HeadRows& into, const void* from, std::int64_t stri
 
 void Flight::bring_residuals(const Buffers& from, std::size_t part, cudaStream_t stream) {
   const std::int64_t exported = step.num_exported(), hidden = config_.hidden;
-  if (exported == 0) return;
+  if (exported == 0 || residuals_stay()) return;
   if (residual_capacity_ < num_residuals()) {
     residual_capacity_ = num_residuals();
     residuals_.emplace(residual_capacity_ * static_cast<std::int64_t>(sizeof(float)));
@@ -117,7 +117,7 @@ std::vector<RowResult> Flight::results() const {
 
 std::span<const float> Flight::residuals() const {
   const std::int64_t numbers = num_residuals();
-  if (numbers == 0) return {};
+  if (numbers == 0 || residuals_stay()) return {};
   return {reinterpret_cast<const float*>(residuals_->data()), static_cast<std::size_t>(numbers)};
 }
 

@@ -27,6 +27,10 @@ class Flight {
   /// Once the step is done.
   std::vector<RowResult> results() const;
   std::span<const float> residuals() const;
+  /// They do where one launch has them all: another would write over them.
+  bool residuals_stay() const {
+    return step.residuals_stay && parts.size() == 1 && step.num_exported() > 0;
+  }
   /// [layers, experts + 1] of a part.
   const std::int32_t* first_slot(std::size_t part) const {
     return reinterpret_cast<const std::int32_t*>(slots_[part].data());

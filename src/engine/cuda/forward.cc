@@ -92,30 +92,26 @@ bool Forward::exports(std::int64_t layer) const {
   return std::ranges::find(extras_.export_layers, layer) != extras_.export_layers.end();
 }
 
-void Forward::export_residual(const Step& step, std::int64_t layer) {
+float* Forward::exported(std::int64_t layer) const {
+  if (!exports(layer)) return nullptr;
   const auto& layers = extras_.export_layers;
   const std::int64_t index = std::ranges::find(layers, layer) - layers.begin();
-  const std::int64_t hidden = model_.config.hidden;
-  cuda_check(cudaMemcpyAsync(buffers_.residuals + index * num_tokens_ * hidden, buffers_.x,
-                             static_cast<std::size_t>(step.shape.tokens * hidden) * sizeof(float),
-                             cudaMemcpyDeviceToDevice, step.how.stream));
+  return buffers_.residuals + index * num_tokens_ * model_.config.hidden;
 }
 
 void Forward::settle(const Step& step) {
   const Addend left = left_to_add(model_.config.num_layers);
-  if (left.rows != nullptr) {
-    norm({.x = buffers_.x,
-          .experts = left.rows,
-          .num_experts = left.per_token,
-          .weight = model_.final_norm,
-          .epsilon = static_cast<float>(model_.config.rms_epsilon),
-          .out = buffers_.normed,
-          .out_stride = Buffers::stride(model_.config.hidden),
-          .num_tokens = step.shape.tokens,
-          .hidden = model_.config.hidden},
-         Launch{.stream = step.how.stream});
-  }
-  export_residual(step, model_.config.num_layers - 1);
+  norm({.x = buffers_.x,
+        .experts = left.rows,
+        .num_experts = left.per_token,
+        .weight = model_.final_norm,
+        .epsilon = static_cast<float>(model_.config.rms_epsilon),
+        .out = buffers_.normed,
+        .out_stride = Buffers::stride(model_.config.hidden),
+        .sums = exported(model_.config.num_layers - 1),
+        .num_tokens = step.shape.tokens,
+        .hidden = model_.config.hidden},
+       is_whole() ? step.how : Launch{.stream = step.how.stream});
 }
 
 void Forward::add_up(const Step& step, SumOf of) {
@@ -146,21 +142,16 @@ void Forward::layer(const Step& step, std::size_t index) {
         .epsilon = static_cast<float>(config.rms_epsilon),
         .out = buffers_.normed,
         .out_stride = Buffers::stride(config.hidden),
+        .sums = exported(static_cast<std::int64_t>(index) - 1),
         .num_tokens = step.shape.tokens,
         .hidden = config.hidden},
        is_whole() ? step.how : Launch{.stream = step.how.stream});
-  const auto before = static_cast<std::int64_t>(index) - 1;
-  Step behind = step;
-  if (exports(before)) {
-    export_residual(step, before);
-    behind.how.overlap = Overlap::none;  // a copy is in front
-  }
-  products_.run(behind, {.weights = layer.qkv,
-                         .input = ProductInput::normed,
-                         .num_columns = step.shape.tokens,
-                         .bias = layer.qkv_bias,
-                         .out = buffers_.qkv,
-                         .out_stride = layer.qkv.rows()});
+  products_.run(step, {.weights = layer.qkv,
+                       .input = ProductInput::normed,
+                       .num_columns = step.shape.tokens,
+                       .bias = layer.qkv_bias,
+                       .out = buffers_.qkv,
+                       .out_stride = layer.qkv.rows()});
   attention(step, index);
   const bool adds = is_fused() && is_whole();
   products_.run(step, {.weights = layer.o,
@@ -267,7 +258,7 @@ void Forward::logits(const Step& step) {
           .out_stride = Buffers::stride(config.hidden),
           .num_tokens = rows,
           .hidden = config.hidden},
-         is_whole() && !is_settled ? step.how : Launch{.stream = step.how.stream});
+         is_whole() ? step.how : Launch{.stream = step.how.stream});
     products_.run(step, {.weights = model_.lm_head,
                          .input = ProductInput::final_rows,
                          .num_columns = rows,

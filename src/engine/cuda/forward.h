@@ -47,8 +47,8 @@ class Forward {
   };
   Addend left_to_add(std::int64_t layers_before) const;
   bool exports(std::int64_t layer) const;
-  /// Once the residual after it is whole: behind the next norm.
-  void export_residual(const Step& step, std::int64_t layer);
+  /// Where the residual after it goes, which the next norm reads whole; null: nowhere.
+  float* exported(std::int64_t layer) const;
   /// Adds what the last layer left, where its residual is exported: the last norm is of some rows.
   void settle(const Step& step);
   /// Rows that went to `projected` are this rank's part: from here on they are the sum.

@@ -74,7 +74,13 @@ class CudaRunner final : public Runner {
                  {.rank_sum = rank_sum_.get(),
                   .export_layers = std::move(parts.export_layers),
                   .first_logit = parts.first_logit}),
-        graphs_(rank_sum_ ? GraphCache::Budget::counted : GraphCache::Budget::measured) {
+        graphs_(rank_sum_ ? GraphCache::Budget::counted : GraphCache::Budget::measured),
+        seam_{.stream = static_cast<cudaStream_t>(stream_),
+              .residuals = buffers_.residuals,
+              .most_tokens = sizes_.tokens,
+              .embedding = model_.embedding,
+              .guesses = buffers_.choices + sizes_.tokens,
+              .num_guesses = kGuessPlaces} {
     for (int i = 0; i < kInFlight; ++i) {
       flights_.emplace_back(model_.config, sizes_, most_parts(), variants().host_memory);
     }
@@ -98,13 +104,21 @@ class CudaRunner final : public Runner {
             .items = sizes_.sequences,
             .vocab = model_.config.vocab,
             .page_tokens = kPageTokens,
-            .export_layers = sizes_.export_layers};
+            .export_layers = sizes_.export_layers,
+            .guess_places = device_seam() != nullptr ? kGuessPlaces : 0};
   }
   int most_in_flight() const override { return kInFlight; }
   std::int64_t weight_bytes() const override { return model_.memory.bytes(); }
   StepTraffic last_traffic() const override;
   std::span<const float> last_residuals() const override {
     return finished_ > 0 ? flight_of(finished_).residuals() : std::span<const float>();
+  }
+  bool last_residuals_stayed() const override {
+    return finished_ > 0 && flight_of(finished_).residuals_stay();
+  }
+  /// Ranks would each need the guesses.
+  const DeviceSeam* device_seam() const override {
+    return sizes_.export_layers > 0 && rank_sum_ == nullptr ? &seam_ : nullptr;
   }
   std::span<const std::int64_t> expert_tokens() const override { return expert_tokens_; }
   void watch(LayerProbe* probe) override { probe_ = probe; }
@@ -132,13 +146,14 @@ class CudaRunner final : public Runner {
   PaddingPages padding() const {
     return {{kv_.padding_page(KvGroup::full), kv_.padding_page(KvGroup::sliding)}};
   }
-  /// Where choices of the step started last lie on the device.
-  std::vector<std::int32_t> late_places() const {
-    return started_ > 0 ? flight_of(started_).places : std::vector<std::int32_t>();
+  /// Where choices of the step started last lie on the device, and guesses.
+  LatePlaces late_places() const {
+    LatePlaces places{.first_guess = static_cast<std::int32_t>(sizes_.tokens)};
+    if (started_ > 0) places.rows = flight_of(started_).places;
+    return places;
   }
 
-  void start(Flight& flight, std::size_t part, int staged,
-             const std::vector<std::int32_t>& late_places);
+  void start(Flight& flight, std::size_t part, int staged, const LatePlaces& late_places);
   /// Decode steps as the pool can hold them, while there is room for their graphs.
   void capture_ahead();
   /// What a graph holds: from inputs on the device to choices on the device.
@@ -163,6 +178,7 @@ class CudaRunner final : public Runner {
   std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
   std::shared_ptr<RankSum> rank_sum_;
   Forward forward_;
+  const DeviceSeam seam_;
   GraphCache graphs_;
   LayerProbe* probe_ = nullptr;
   std::vector<double>* gaps_us_ = nullptr;
@@ -191,7 +207,7 @@ void CudaRunner::compute(const StepShape& shape, int first_choice, cudaStream_t 
 Ticket CudaRunner::start(StepData step) {
   check(started_ - finished_ < kInFlight, "a step was started before an earlier one was finished");
   device_.use();
-  const std::vector<std::int32_t> late = late_places();
+  const LatePlaces late = late_places();
   Flight& flight = flight_of(started_ + 1);
   auto parts = cut_step(step, variants().determinism, decode_limits(), model_.config.vocab);
   flight.begin(std::move(step), std::move(parts));
@@ -206,7 +222,7 @@ Ticket CudaRunner::start(StepData step) {
 }
 
 void CudaRunner::start(Flight& flight, std::size_t part, int staged,
-                       const std::vector<std::int32_t>& late_places) {
+                       const LatePlaces& late_places) {
   const StepPart& own = flight.parts[part];
   const StepShape& shape = own.shape;
   fill_inputs(flight.step, own, inputs_.on_host(shape, staged), padding(), late_places);

@@ -105,11 +105,13 @@ void fill_row(const StepData& step, const StepRow& row, int at_row, const StepSh
   }
 }
 
-std::int32_t device_id(std::int32_t id, const std::vector<std::int32_t>& late_places) {
+std::int32_t device_id(std::int32_t id, const LatePlaces& late_places) {
   if (!is_late(id)) return id;
+  if (is_late_guess(id)) return late_row(late_places.first_guess + place_of_guess(id));
   const auto row = static_cast<std::size_t>(row_of_late(id));
-  check(row < late_places.size(), "a late token names a row that the step before does not have");
-  return late_row(late_places[row]);
+  check(row < late_places.rows.size(),
+        "a late token names a row that the step before does not have");
+  return late_row(late_places.rows[row]);
 }
 
 }  // namespace
@@ -134,8 +136,9 @@ std::vector<StepPart> cut_step(const StepData& step, Determinism determinism,
     // The first part's choices lie where those of the step before did.
     check(std::ranges::none_of(part.pieces,
                                [&](const StepPiece& piece) {
-                                 return is_late(
-                                     step.tokens[static_cast<std::size_t>(piece.first)].id);
+                                 const std::int32_t id =
+                                     step.tokens[static_cast<std::size_t>(piece.first)].id;
+                                 return is_late(id) && !is_late_guess(id);
                                }),
           "a token that is not known yet decodes in a step's first launch");
   }
@@ -149,7 +152,7 @@ std::vector<StepPart> cut_step(const StepData& step, Determinism determinism,
 }
 
 void fill_inputs(const StepData& step, const StepPart& part, const StepPointers& at,
-                 const PaddingPages& padding, const std::vector<std::int32_t>& late_places) {
+                 const PaddingPages& padding, const LatePlaces& late_places) {
   const StepShape& shape = part.shape;
   *at.real_tokens = part.real_tokens;
   int token = 0, row = 0;

@@ -43,9 +43,15 @@ struct PaddingPages {
   std::int32_t of_group[kNumKvGroups] = {};
 };
 
-/// Writes a part's inputs. `late_places`: where the choice of each row of the step before lies.
+/// Where what late ids name lies on the device.
+struct LatePlaces {
+  std::vector<std::int32_t> rows;  // of the step before: each one's choice
+  std::int32_t first_guess = 0;    // of a draft head
+};
+
+/// Writes a part's inputs.
 void fill_inputs(const StepData& step, const StepPart& part, const StepPointers& at,
-                 const PaddingPages& padding, const std::vector<std::int32_t>& late_places);
+                 const PaddingPages& padding, const LatePlaces& late_places);
 
 /// Where the choice of each row lies, when parts put theirs one after the other.
 std::vector<std::int32_t> choice_places(const StepData& step, const std::vector<StepPart>& parts);

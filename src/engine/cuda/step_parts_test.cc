@@ -65,7 +65,7 @@ struct Filled {
     at.targets = take(tokens);
     params.resize(tokens);
     at.params = params.data();
-    fill_inputs(step, part, at, {{90, 91}}, late);
+    fill_inputs(step, part, at, {{90, 91}}, {.rows = late, .first_guess = 500});
   }
   std::vector<std::int32_t> memory;
   std::vector<kernels::cuda::DrawParams> params;
@@ -144,6 +144,9 @@ TEST(StepParts, late_tokens_and_padding_are_where_kernels_look_for_them) {
   parts[0].shape.tokens = parts[0].shape.sequences = parts[0].shape.logit_rows = 3;
   const Filled filled(step, parts[0], {0, 0, 0, 0, 0, 42});
   EXPECT_EQ(filled.at.ids[1], late_row(42));
+  step.tokens[1].id = late_guess(3);
+  const Filled guessed(step, cut(step)[0]);
+  EXPECT_EQ(guessed.at.ids[1], late_row(503)) << "guesses lie behind the choices";
   EXPECT_EQ(*filled.at.real_tokens, 2);
   EXPECT_EQ(filled.at.tables[0][2 * parts[0].shape.table_stride], 90) << "pages of nobody";
   EXPECT_EQ(filled.at.tables[1][2 * parts[0].shape.table_stride], 91);
@@ -159,6 +162,8 @@ TEST(StepParts, what_kernels_cannot_place_is_refused) {
   StepData late = step_of({{.num_tokens = 8}, {.num_tokens = 2}});
   late.tokens[8].id = late_row(0);
   EXPECT_ANY_THROW(cut(late, Determinism::per_request)) << "its choice would be overwritten";
+  late.tokens[8].id = late_guess(0);
+  EXPECT_NO_THROW(cut(late, Determinism::per_request)) << "no launch writes over guesses";
   StepData many = step_of(std::vector<ItemOf>(10, {.num_tokens = 8}));
   EXPECT_ANY_THROW(cut(many, Determinism::per_request));
 }

@@ -29,6 +29,8 @@ class OracleDrafter final : public Drafter {
   std::vector<int> residuals_after() const override;
   void computed(std::span<const ComputedTokens> tokens) override;
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override;
+  bool reads_on_device() const override { return inner_ && inner_->reads_on_device(); }
+  double late_seconds() const override { return inner_ ? inner_->late_seconds() : 0; }
   void end(std::int64_t id) override;
 
  private:

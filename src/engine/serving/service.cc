@@ -198,10 +198,12 @@ void Service::take_inbox() {
   }
 }
 
-/// Where all that run can: a request that waits for its token would else get every second step.
+/// Where all that run can: a request that waits for its token would else get every second step. A
+/// drafter is shown a step before the next one starts.
 bool Service::may_run_ahead() const {
   return !drafts_now() && std::ssize(flights_) < executor_.most_in_flight() && !wants_rest_ &&
-         scheduler_config_.batching == Batching::continuous && scheduler_.all_run_ahead();
+         flights_.back().fed.empty() && scheduler_config_.batching == Batching::continuous &&
+         scheduler_.all_run_ahead();
 }
 
 bool Service::start_step() {
@@ -220,12 +222,12 @@ bool Service::start_step() {
     Choice& choice = choices_.at(work.id);
     if (!choice.started_s) choice.started_s = now_s_();
   }
-  Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan)});
+  const bool is_ahead = !flights_.empty();
+  Flight& flight = flights_.emplace_back(Flight{.plan = std::move(plan), .is_ahead = is_ahead});
   if (has_drafters()) draft(flight);
   if (flight.plan.work.empty()) return false;
   try {
-    flight.ticket = executor_.submit(
-        items_for(flight.plan.work, flight.fed.empty() ? Exports::none : Exports::residuals));
+    flight.ticket = executor_.submit(items_for(flight.plan.work, exports_for(flight)));
   } catch (const std::exception& fault) {
     flight.fault = fault.what();  // whose it is, finish_step() finds out
     return false;
@@ -239,6 +241,7 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
     try {
       std::vector<ItemResult> results = executor_.collect(flight.ticket);
       for (std::size_t i = 0; i < results.size(); ++i) outcomes[i].result = std::move(results[i]);
+      reveal_drafts(flight);
       if (!flight.fed.empty()) tell_drafters(flight, outcomes);
       return outcomes;
     } catch (const std::exception& fault) {
@@ -266,14 +269,13 @@ std::vector<Service::Outcome> Service::finish_step(Flight& flight) {
 
 bool Service::step() {
   take_inbox();
-  const bool was_idle = flights_.empty();
-  const double started_s = now_s_();
-  if (was_idle) start_step();
+  const double started_s = last_end_s_ ? *last_end_s_ : now_s_();
+  if (flights_.empty()) start_step();
   if (flights_.back().ticket != 0 && may_run_ahead()) start_step();
   Flight flight = std::move(flights_.front());
   flights_.pop_front();
   std::vector<Outcome> outcomes = finish_step(flight);
-  if (has_drafters() && was_idle && flights_.empty()) time_step(flight, outcomes, started_s);
+  if (has_drafters()) time_step(flight, outcomes, started_s);
   scheduler_.complete(flight.plan);
   // Steps that were abandoned, or could not be submitted behind another, are planned anew.
   while (!flights_.empty() && flights_.front().ticket == 0) {
@@ -284,6 +286,7 @@ bool Service::step() {
   const double delivery_began_s = thread_cpu_s();
   deliver(flight.plan, std::move(outcomes));
   live_.delivery_cpu_s += thread_cpu_s() - delivery_began_s;
+  if (choices_.empty() || !did_something) last_end_s_.reset();
   return did_something;
 }
 

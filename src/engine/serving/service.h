@@ -118,6 +118,7 @@ class Service {
     std::vector<TimedDrafts> drafts = {};  // by drafter
     std::vector<std::size_t> fed = {};     // drafters that are shown what it computes
     double feed_s = 0;                     // that this took
+    bool is_ahead = false;                 // started while the one before it was under way
   };
 
   std::vector<std::uint32_t> checked(std::vector<std::uint32_t> mask) const;
@@ -135,6 +136,8 @@ class Service {
   void draft(std::size_t drafter, const std::vector<DraftWish>& wishes,
              const std::vector<Work*>& works, TimedDrafts& timed);
   void drop(std::size_t drafter, const std::string& fault);
+  /// Late guesses of a step that is done become known, and so does what they took.
+  void reveal_drafts(Flight& flight);
   void tell_drafters(Flight& flight, std::vector<Outcome>& outcomes);
   /// Tells the budget what a step took.
   void time_step(const Flight& flight, const std::vector<Outcome>& outcomes, double started_s);
@@ -154,7 +157,9 @@ class Service {
   bool may_run_ahead() const;
   void deliver(const StepPlan& plan, std::vector<Outcome> outcomes);
   static void tell_prefill(const Choice& choice, std::int64_t done);
-  enum class Exports { none, residuals };
+  enum class Exports { none, residuals, residuals_that_stay };
+  /// What those who are fed by this step read, and where.
+  Exports exports_for(const Flight& flight) const;
   BatchItem item_for(Work& work, Exports exports);
   std::vector<BatchItem> items_for(std::vector<Work>& work, Exports exports);
   std::vector<Outcome> run_apart(std::vector<Work> work);
@@ -192,6 +197,9 @@ class Service {
   std::map<RequestId, Choice> choices_;
   std::deque<Flight> flights_;  // the oldest first
   bool wants_rest_ = false;     // the next step is planned when none is under way
+  /// Where steps can overlap: when the last one ended, which others follow. What lies between two
+  /// steps is then part of what guessing costs.
+  std::optional<double> last_end_s_;
   ServiceStats live_;
 
   mutable std::mutex mutex_;  // of all below

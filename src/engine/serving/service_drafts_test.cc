@@ -8,8 +8,6 @@
 #include "core/random.h"
 #include "engine/serving/drafter_scenario.h"
 #include "engine/serving/recorded_events.h"
-#include "engine/serving/service.h"
-#include "engine/steps/pooled_executor.h"
 
 namespace gauntlet::engine::inline serving {
 namespace {
@@ -21,15 +19,6 @@ struct DraftScript {
   std::map<std::size_t, int> cancels;   // request, step
   std::uint64_t failing_step = 0;
 };
-
-TokenMask mask_of(std::uint64_t kind) {
-  return [kind](std::span<const std::int32_t> output) {
-    const std::uint64_t seen = output.empty() ? kind : static_cast<std::uint64_t>(output.back());
-    const std::uint64_t bits = mix64(seen + kind) | mix64(seen + kind + 1) | 1;
-    return std::vector<std::uint32_t>{static_cast<std::uint32_t>(bits),
-                                      static_cast<std::uint32_t>(bits >> 32)};
-  };
-}
 
 DraftScript draft_script(std::uint64_t seed) {
   Random random(seed);
@@ -52,49 +41,6 @@ DraftScript draft_script(std::uint64_t seed) {
   if (random.next_below(4) == 0) script.failing_step = 1 + random.next_below(30);
   return script;
 }
-
-struct DraftBench {
-  DraftBench(int in_flight, std::int64_t pages, const SchedulerConfig& scheduler,
-             const MakesDrafter& makes, std::int64_t most,
-             DraftLengths lengths = DraftLengths::fixed, std::function<double()> clock = {},
-             const TreeShape& tree = {}) {
-    model::ModelConfig config;
-    config.name = "fake";
-    config.vocab = kDraftVocab;
-    config.max_positions = 120;
-    config.hidden = 1;
-    config.sliding_window = 8;
-    config.eos_ids = {kDraftEos};
-    auto made = std::make_unique<FakeRunner>(config,
-                                             StepLimits{.tokens = 24,
-                                                        .items = 24,
-                                                        .page_tokens = 4,
-                                                        .export_layers = 2,
-                                                        .experts_per_token = 4},
-                                             in_flight);
-    made->next = guessable_token;
-    made->next_approximately = approximate_token;
-    runner = made.get();
-    executor = std::make_unique<PooledExecutor>(
-        KvPoolConfig{.page_tokens = 4, .window = 8, .full_pages = pages, .sliding_pages = pages},
-        std::move(made));
-    SchedulerConfig limits = scheduler;
-    limits.max_step_tokens = 24;
-    Speculation guesses{.max_drafts = most, .lengths = lengths, .tree = tree};
-    if (makes) guesses.others = makes(*executor);
-    if (makes) {
-      guesses.drafter = guesses.others.front();
-      guesses.others.erase(guesses.others.begin());
-    }
-    service =
-        std::make_unique<Service>(*executor, ServiceConfig{.scheduler = limits,
-                                                           .now_s = std::move(clock),
-                                                           .speculation = std::move(guesses)});
-  }
-  FakeRunner* runner = nullptr;
-  std::unique_ptr<PooledExecutor> executor;
-  std::unique_ptr<Service> service;
-};
 
 using Transcript = std::map<std::pair<std::size_t, int>, std::vector<std::int32_t>>;
 
@@ -242,6 +188,9 @@ INSTANTIATE_TEST_SUITE_P(
         DraftCase{"experts_two_in_flight", Guesses::experts, 400, 2, {}, DraftLengths::measured},
         DraftCase{"fed", Guesses::fed},
         DraftCase{"fed_measured", Guesses::fed, 400, 1, {}, DraftLengths::measured},
+        DraftCase{"late", Guesses::late}, DraftCase{"late_two_in_flight", Guesses::late, 400, 2},
+        DraftCase{"late_few_pages", Guesses::late, 28, 2},
+        DraftCase{"late_measured", Guesses::late, 400, 2, {}, DraftLengths::measured},
         DraftCase{"several", Guesses::several},
         DraftCase{"several_few_pages", Guesses::several, 40},
         DraftCase{"several_measured", Guesses::several, 400, 2, {}, DraftLengths::measured},
@@ -453,6 +402,27 @@ TEST(Speculation, asks_the_next_drafter_where_the_first_has_no_guess_or_is_gone)
   EXPECT_EQ(bench.service->stats().draft_fault, "asked too often");
   EXPECT_EQ(events.ends[0].speculation.steps, 5) << "four tokens a step, with either";
   EXPECT_EQ(events.ends[0].speculation.accepted, 15);
+}
+
+TEST(Speculation, leaves_guesses_and_residuals_on_a_device_where_no_mask_looks_at_them) {
+  for (const bool is_masked : {false, true}) {
+    std::shared_ptr<FedDrafter> fed;
+    const MakesDrafter makes = [&](Executor& target) -> std::vector<std::shared_ptr<Drafter>> {
+      return {fed = std::make_shared<FedDrafter>(1, Shape::chain, target.device_seam())};
+    };
+    DraftBench bench(2, 400, {}, makes, 3);
+    RecordedEvents events;
+    ServiceRequest request{
+        .prompt = {1, 2}, .max_tokens = 60, .end_of_sequence = EndOfSequence::ignored};
+    if (is_masked) request.allowed = mask_of(1);
+    ASSERT_TRUE(bench.service->submit(request, events.events_to()));
+    while (bench.service->step()) {
+    }
+    EXPECT_EQ(events.tokens[0].size(), 60u);
+    EXPECT_GT(events.ends[0].speculation.drafted, 20);
+    EXPECT_GT(fed->on_device, 10);
+    EXPECT_EQ(fed->late > 0, !is_masked);
+  }
 }
 
 TEST(Speculation, exports_nothing_while_guessing_does_not_pay) {

@@ -67,8 +67,12 @@ void Service::begin_drafts() {
 
 void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcomes,
                         double started_s) {
-  TimedStep step{
-      .seconds = now_s_() - started_s, .drafts = flight.drafts, .feed_seconds = flight.feed_s};
+  const double now_s = now_s_();
+  if (executor_.most_in_flight() > 1) last_end_s_ = now_s;
+  TimedStep step{.seconds = now_s - started_s,
+                 .drafts = flight.drafts,
+                 .feed_seconds = flight.feed_s,
+                 .fills = !flight.is_ahead && !flights_.empty()};
   for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
     const Work& work = flight.plan.work[i];
     if (!outcomes[i].error.empty()) return;
@@ -85,6 +89,29 @@ void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcom
   if (!flight.plan.work.empty()) budget_.add(step);
 }
 
+Service::Exports Service::exports_for(const Flight& flight) const {
+  if (flight.fed.empty()) return Exports::none;
+  // Of a prompt there are many: those are brought to the host, and kept there until they are read.
+  const bool all_decode = std::ranges::all_of(
+      flight.plan.work, [](const Work& work) { return work.count == 1 && work.is_last; });
+  const bool all_on_device = std::ranges::all_of(
+      flight.fed, [&](std::size_t d) { return drafters_[d] && drafters_[d]->reads_on_device(); });
+  return all_decode && all_on_device ? Exports::residuals_that_stay : Exports::residuals;
+}
+
+void Service::reveal_drafts(Flight& flight) {
+  for (std::size_t d = 0; d < flight.drafts.size(); ++d) {
+    if (drafters_[d] && flight.drafts[d].requests > 0) {
+      flight.drafts[d].seconds += drafters_[d]->late_seconds();
+    }
+  }
+  for (Work& work : flight.plan.work) {
+    if (!work.drafts.empty() && is_late_guess(work.drafts[0])) {
+      drafters_[work.drafter]->reveal(work.drafts);
+    }
+  }
+}
+
 void Service::tell_drafters(Flight& flight, std::vector<Outcome>& outcomes) {
   std::vector<ComputedTokens> tokens;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -92,12 +119,14 @@ void Service::tell_drafters(Flight& flight, std::vector<Outcome>& outcomes) {
     if (!choices_.contains(work.id)) continue;
     ItemResult& result = outcomes[i].result;
     const auto path = accepted_path(work.drafts, outcomes[i].drawn());
+    check(!result.device_row || !work.drafts.is_tree(), "rows of a path do not follow each other");
     keep_right(result.residuals, work.count + std::ssize(result.rows), work.count, path,
                executor_.config().hidden);
     tokens.push_back({.id = work.id,
                       .begin = work.begin,
                       .count = work.count + std::ssize(path),
-                      .residuals = result.residuals});
+                      .residuals = result.residuals,
+                      .device_row = result.device_row});
   }
   const double started_s = now_s_();
   for (const std::size_t drafter : flight.fed) {
@@ -189,10 +218,13 @@ void Service::draft(Flight& flight) {
       return !one.first->drafts.empty() || one.second.size() <= turn;
     });
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
+      if (!drafters_[d]) continue;
+      // Asked again, it would write over guesses that the step has yet to read.
+      if (flight.drafts[d].requests > 0 && drafters_[d]->reads_on_device()) continue;
       std::vector<DraftWish> wishes;
       std::vector<Work*> works;
       for (const auto& [work, picks] : open) {
-        if (picks[turn].drafter != d || !drafters_[d]) continue;
+        if (picks[turn].drafter != d) continue;
         const TreeShape tree = tree_for(*work, *drafters_[d]);
         const std::int64_t most = std::min(work->room_for_drafts, picks[turn].length);
         wishes.push_back({.id = work->id,
@@ -200,7 +232,8 @@ void Service::draft(Flight& flight) {
                           .tokens = scheduler_.tokens(work->id),
                           .most = tree.is_chain() ? std::min(most, tree.depth) : most,
                           .sampling = sampling_after(*work),
-                          .tree = tree});
+                          .tree = tree,
+                          .may_be_late = !choices_.at(work->id).request->allowed});
         works.push_back(work);
       }
       draft(d, wishes, works, flight.drafts[d]);
@@ -215,6 +248,8 @@ void Service::add_drafts(Work& work, BatchItem& item) {
     return choice.request->end_of_sequence == EndOfSequence::ends &&
            std::ranges::find(config.eos_ids, token) != config.eos_ids.end();
   };
+  const auto& drafter = drafters_[work.drafter];
+  const bool may_be_late = drafter && drafter->reads_on_device() && !choice.request->allowed;
   // By row, of the last known token and of each guess that stays: what may follow it, and a cursor
   // there, which its last guess takes over.
   std::vector<std::vector<std::uint32_t>> masks;
@@ -228,7 +263,10 @@ void Service::add_drafts(Work& work, BatchItem& item) {
     if (row == kCut || depths[row] == choice.limit - choice.made - 1) continue;
     const std::int32_t token = guesses[i];
     const bool is_known = token >= 0 && token < config.vocab;
-    if (!is_known || is_end(token) || !allows(masks[row], token)) continue;
+    // Of a late guess nothing is to be seen; where it is an end, the row before it draws that.
+    const bool may_be = is_known ? !is_end(token) && allows(masks[row], token)
+                                 : is_late_guess(token) && may_be_late;
+    if (!may_be) continue;
     std::unique_ptr<MaskCursor> cursor;
     std::vector<std::uint32_t> mask;
     if (choice.mask) {
@@ -281,9 +319,10 @@ BatchItem Service::item_for(Work& work, Exports exports) {
   } else {
     item.tokens = {late_token(*work.late_item)};
   }
+  item.residuals_stay = exports == Exports::residuals_that_stay;
   if (work.is_kept_slot) return item;
   item.want = Want::nothing;
-  item.exports = exports == Exports::residuals;
+  item.exports = exports != Exports::none;
   const Choice& choice = choices_.at(work.id);
   if (work.is_last) {
     item.sampling = sampling_after(work);

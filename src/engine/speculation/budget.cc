@@ -24,6 +24,10 @@ constexpr std::int64_t kShortestPause = 8;
 constexpr std::int64_t kLongestPause = 256;
 /// Steps that a drafter which was shown nothing for a while is shown before it is tried.
 constexpr std::int64_t kWarmUp = 8;
+/// Steps in a row that it goes on behind: a plain one that is measured; where steps overlap, those
+/// in front of it and behind it, too.
+constexpr std::int64_t kShortGap = 1;
+constexpr std::int64_t kShortOverlappedGap = 4;
 /// What guessing may lose: a few steps at first, then a share of all time without. Together they
 /// stay within 2% of any run of 400 steps.
 constexpr double kFirstCreditSteps = 4;
@@ -147,8 +151,8 @@ DraftBudget::Gain DraftBudget::best_gain(std::size_t drafter, std::int64_t id) c
 bool DraftBudget::can_guess(const Drafter& drafter) const {
   if (drafter.is_gone) return false;
   if (drafter.feeding == Feeding::none) return true;
-  // After a single step that it was not shown it goes on from the next.
-  return drafter.fed_steps >= (drafter.unfed_steps > 1 ? kWarmUp : 1);
+  const std::int64_t short_gap = overlaps_ ? kShortOverlappedGap : kShortGap;
+  return drafter.fed_steps >= (drafter.unfed_steps > short_gap ? kWarmUp : 1);
 }
 
 bool DraftBudget::seems_to_pay(std::size_t index) const {
@@ -258,6 +262,7 @@ void DraftBudget::add(const TimedStep& step) {
 }
 
 void DraftBudget::learn(const TimedStep& step) {
+  overlaps_ = overlaps_ || step.fills;
   for (std::size_t d = 0; d < drafters_.size(); ++d) {
     Drafter& drafter = drafters_[d];
     drafter.since_trial = was_asked(step, d) ? 0 : drafter.since_trial + (step.requests > 0);
@@ -277,7 +282,7 @@ void DraftBudget::learn(const TimedStep& step) {
 void DraftBudget::learn_cost(const TimedStep& step) {
   const bool is_bare = step.rows == step.requests;
   // Its time is that of a plain step only where nobody had to be shown it.
-  if (is_bare && std::ranges::any_of(drafters_, &Drafter::is_fed)) return;
+  if (is_bare && (step.fills || std::ranges::any_of(drafters_, &Drafter::is_fed))) return;
   const double now = step.seconds - guessing_s(step);
   double& seconds = seconds_[step.rows];
   if (is_bare && plain_steps_++ < kFirstPlainSteps && seconds > 0) {
@@ -303,16 +308,20 @@ void DraftBudget::settle(const TimedStep& step) {
   const auto earn = [&](double seconds) {
     credit_s_ = std::min(std::max(most, credit_s_), credit_s_ + seconds);
   };
+  const double token_s =
+      cost_s(step.requests) / static_cast<double>(std::max<std::int64_t>(1, step.requests));
   if (is_plain) {
+    // Behind a step with guesses, steps that overlap begin anew: that is part of its price.
+    const bool begins_anew = step.fills && step.prompt_tokens == 0 && since_plain_ > 0;
+    const double lost_s = step.seconds - static_cast<double>(step.tokens) * token_s;
     if (step.requests > 0 && step.prompt_tokens == 0 && since_plain_ > 0) {
       plain_every_ = std::min(2 * plain_every_, kPlainEvery);
       since_plain_ = 0;
     }
-    return earn(kCreditShare * step.seconds);
+    return earn(begins_anew ? -lost_s : kCreditShare * step.seconds);
   }
   double gained_s = -guess_s;
   if (step.requests > 0) {
-    const double token_s = cost_s(step.requests) / static_cast<double>(step.requests);
     const std::int64_t guesses = step.rows - step.requests;
     if (step.prompt_tokens == 0) {
       gained_s = static_cast<double>(step.tokens) * token_s - step.seconds;

@@ -40,6 +40,9 @@ struct TimedStep {
   std::vector<TimedDrafts> drafts = {};  // by drafter; fewer: the others were not asked
   double feed_seconds = 0;               // of drafters that must be shown what steps compute
   std::int64_t prompt_tokens = 0;
+  /// Where steps overlap: the next one was started behind it, and itself behind none. It took
+  /// longer than those that follow.
+  bool fills = false;
 };
 
 /// A drafter to be asked for some guesses.
@@ -132,6 +135,7 @@ class DraftBudget {
   bool is_decoding_ = false;
   bool measures_plain_ = false;       // this step goes without, to see what that costs
   std::optional<std::size_t> trial_;  // who is tried in this step though it seemed not to pay
+  bool overlaps_ = false;             // plain steps do, as far as was seen
   std::int64_t plain_steps_ = 0;
   std::int64_t plain_every_ = 0;  // steps with guesses, then one without
   std::int64_t since_plain_ = 0;

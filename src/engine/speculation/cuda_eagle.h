@@ -4,6 +4,7 @@
 
 #include "core/expected.h"
 #include "engine/speculation/drafter.h"
+#include "engine/steps/device_seam.h"
 #include "model/eagle_head.h"
 
 namespace gauntlet::engine::inline speculation {
@@ -12,6 +13,8 @@ struct CudaEagleConfig {
   int device = 0;
   std::int64_t positions = 0;  // of all texts together, that the head can keep
   std::int64_t longest = 0;    // of one
+  /// Of the target's executor, which outlives the drafter; null: all goes through the host.
+  const DeviceSeam* seam = nullptr;
 };
 
 /// `embedding` is the target's. An error tells what this GPU or its memory lacks.

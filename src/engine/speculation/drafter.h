@@ -1,6 +1,7 @@
 // Who guesses what follows. A guess may be anything: it costs time, never correctness.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct DraftWish {
   std::int64_t most = 0;                 // guesses; their positions are reserved
   SamplingParams sampling = {};  // of the token after them: who draws alike is right more often
   TreeShape tree = {};           // that who fans out may make of them
+  bool may_be_late = false;      // late_guess() ids will do: nothing looks at them before the step
 };
 
 /// Of the token after so many guesses.
@@ -33,6 +35,8 @@ struct ComputedTokens {
   std::int64_t begin = 0;
   std::int64_t count = 0;
   std::span<const float> residuals;  // [residuals_after(), count, hidden]
+  /// Where these stayed on the device: the first one's row there, until the next step.
+  std::optional<std::int64_t> device_row = {};
 };
 
 class Drafter {
@@ -50,6 +54,13 @@ class Drafter {
   /// After each step, where it wants any. What came through no step, from the prefix cache or after
   /// a fault, is never told, nor are steps while guessing does not pay.
   virtual void computed(std::span<const ComputedTokens> /*tokens*/) {}
+  /// Whether it reads residuals where a step leaves them on the device.
+  virtual bool reads_on_device() const { return false; }
+  /// Behind the step that took late guesses of the last propose(): puts their ids in their place.
+  virtual void reveal(Draft& /*draft*/) const {}
+  /// Seconds of the last propose() that passed on the device after it had returned. Behind that
+  /// step.
+  virtual double late_seconds() const { return 0; }
   /// The request is over.
   virtual void end(std::int64_t /*id*/) {}
 };

@@ -40,6 +40,7 @@ struct BatchItem {
   std::optional<ItemRole> role;  // none: a single token decodes
   bool wants_normed = false;     // of the last token: what the output head reads
   bool exports = false;          // residuals of all tokens, after each layer that exports them
+  bool residuals_stay = false;   // on the device, where all items say so and the backend can
   /// Experts that each token goes to; 0: the model's number. Alike for all items of a step, and
   /// with fewer of them all tokens are guesses: nothing that they computed is ever committed.
   int experts_per_token = 0;
@@ -58,6 +59,9 @@ struct ItemResult {
   std::vector<RowResult> rows;           // one per wish
   std::vector<float> normed;             // [hidden] where wanted
   std::vector<float> residuals;          // [exporting layers, tokens, hidden] where wanted
+  /// Where they stayed on the device: the first token's row there, until the next step is
+  /// submitted.
+  std::optional<std::int64_t> device_row;
 };
 
 class Executor {
@@ -85,6 +89,7 @@ class Executor {
   /// Steps submitted from now on are watched; null: no more.
   virtual void watch(LayerProbe* probe) = 0;
   /// As the runner's.
+  virtual const DeviceSeam* device_seam() const { return nullptr; }
   virtual void time_gaps(std::vector<double>* /*us*/) {}
 
   virtual StepTraffic last_traffic() const = 0;

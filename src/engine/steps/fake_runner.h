@@ -36,6 +36,17 @@ class FakeRunner final : public Runner {
   /// Throws where a test wants a step to fail, once it is finished.
   std::function<void(const StepData&)> before_finish = [](const StepData&) {};
 
+  /// From now on it has what a device shares with a draft head: ids in place of choices.
+  void share_device() {
+    limits_.guess_places = kGuessPlaces;
+    guesses_.assign(kGuessPlaces, -1);
+    on_device_.assign(static_cast<std::size_t>(limits_.export_layers * limits_.tokens), 0);
+    seam_ = {.residuals = on_device_.data(),
+             .most_tokens = limits_.tokens,
+             .guesses = guesses_.data(),
+             .num_guesses = kGuessPlaces};
+  }
+
   // What a test reads.
   std::vector<StepData> steps;
   int most_seen_in_flight = 0;
@@ -50,6 +61,10 @@ class FakeRunner final : public Runner {
   void watch(LayerProbe*) override {}
   StepTraffic last_traffic() const override { return {}; }
   std::span<const float> last_residuals() const override { return residuals_; }
+  bool last_residuals_stayed() const override { return residuals_stayed_; }
+  const DeviceSeam* device_seam() const override {
+    return limits_.guess_places > 0 ? &seam_ : nullptr;
+  }
   std::int64_t weight_bytes() const override { return 0; }
 
   /// Computed at once, as a device would by the time it is asked.
@@ -61,6 +76,7 @@ class FakeRunner final : public Runner {
     Flight flight{.ticket = ++started_};
     for (std::size_t i = 0; i < step.items.size(); ++i) compute(step, i, flight.results);
     last_ = flight.results;
+    leave_residuals(step);
     flight.step = step;
     steps.push_back(std::move(step));
     in_flight_.push_back(std::move(flight));
@@ -73,6 +89,8 @@ class FakeRunner final : public Runner {
     const Flight flight = std::move(in_flight_.front());
     in_flight_.pop_front();
     before_finish(flight.step);
+    residuals_stayed_ =
+        flight.step.residuals_stay && flight.step.num_exported() > 0 && device_seam() != nullptr;
     export_residuals(flight.step);
     return flight.results;
   }
@@ -89,9 +107,21 @@ class FakeRunner final : public Runner {
     std::vector<RowResult> results;
   };
 
+  /// The same numbers, of all tokens, in place of those of the step started before.
+  void leave_residuals(const StepData& step) {
+    for (std::size_t at = 0; at < on_device_.size(); ++at) {
+      const auto layer = at / static_cast<std::size_t>(limits_.tokens);
+      const auto token = at % static_cast<std::size_t>(limits_.tokens);
+      on_device_[at] = token < step.tokens.size() ? static_cast<float>(1000 * layer) +
+                                                        static_cast<float>(step.tokens[token].id)
+                                                  : -1;
+    }
+  }
+
   /// A token's id in every number, and a layer's number in thousands.
   void export_residuals(const StepData& step) {
     residuals_.clear();
+    if (residuals_stayed_) return;
     for (std::int64_t layer = 0; layer < limits_.export_layers; ++layer) {
       for (const StepData::Item& item : step.items) {
         for (std::int32_t t = 0; item.exports && t < item.num_tokens; ++t) {
@@ -107,7 +137,9 @@ class FakeRunner final : public Runner {
     const StepData::Item& item = step.items[index];
     for (std::int32_t t = item.first_token; t < item.first_token + item.num_tokens; ++t) {
       StepToken& token = step.tokens[static_cast<std::size_t>(t)];
-      if (is_late(token.id))
+      if (is_late_guess(token.id))
+        token.id = guesses_.at(static_cast<std::size_t>(place_of_guess(token.id)));
+      else if (is_late(token.id))
         token.id = last_.at(static_cast<std::size_t>(row_of_late(token.id))).token;
       if (token.slot >= 0) write(step, index, token);
     }
@@ -197,6 +229,11 @@ class FakeRunner final : public Runner {
   std::deque<Flight> in_flight_;
   std::vector<RowResult> last_;   // of the step started last
   std::vector<float> residuals_;  // of the step finished last
+  bool residuals_stayed_ = false;
+  static constexpr std::int64_t kGuessPlaces = 64;
+  std::vector<std::int32_t> guesses_;
+  std::vector<float> on_device_;  // [export layers, tokens] of the step started last
+  DeviceSeam seam_;
   std::map<std::tuple<KvGroup, std::int32_t, std::int64_t>, Cell> cells_;  // page, slot
   Ticket started_ = 0;
 };

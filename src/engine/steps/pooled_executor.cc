@@ -12,7 +12,7 @@ PooledExecutor::PooledExecutor(const KvPoolConfig& pool, std::unique_ptr<Runner>
     : pool_(pool), runner_(std::move(runner)) {}
 
 std::int32_t PooledExecutor::resolved(std::int32_t id) const {
-  if (!is_late(id)) return id;
+  if (!is_late(id) || is_late_guess(id)) return id;
   check(!in_flight_.empty(), "a late token needs a step under way");
   const auto& last_row = in_flight_.back().last_row;
   const auto item = static_cast<std::size_t>(row_of_late(id));
@@ -141,6 +141,7 @@ StepData PooledExecutor::flatten(std::vector<BatchItem>& items, InFlight& flight
   if (!step.ancestors.empty()) step.ancestors.resize(step.tokens.size());
   add_tables(items, step);
   if (!items.empty()) step.experts_per_token = items.front().experts_per_token;
+  step.residuals_stay = std::ranges::all_of(items, &BatchItem::residuals_stay);
   return step;
 }
 
@@ -190,6 +191,14 @@ void PooledExecutor::abandon(Ticket ticket) {
 }
 
 void PooledExecutor::add_residuals(const InFlight& flight, std::vector<ItemResult>& results) const {
+  if (runner_->last_residuals_stayed()) {
+    std::int64_t row = 0;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (flight.items[i].exports) results[i].device_row = row;
+      row += flight.items[i].num_tokens;
+    }
+    return;
+  }
   const std::span<const float> all = runner_->last_residuals();
   if (all.empty()) return;
   const std::int64_t layers = runner_->limits().export_layers, hidden = config().hidden;

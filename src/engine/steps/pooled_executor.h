@@ -23,6 +23,7 @@ class PooledExecutor final : public Executor {
   void abandon(Ticket ticket) override;
   void watch(LayerProbe* probe) override { runner_->watch(probe); }
   void time_gaps(std::vector<double>* us) override { runner_->time_gaps(us); }
+  const DeviceSeam* device_seam() const override { return runner_->device_seam(); }
   StepTraffic last_traffic() const override { return runner_->last_traffic(); }
   std::span<const std::int64_t> expert_tokens() const override { return runner_->expert_tokens(); }
   std::int64_t weight_bytes() const override { return runner_->weight_bytes(); }

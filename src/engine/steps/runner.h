@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/options.h"
+#include "engine/steps/device_seam.h"
 #include "engine/steps/layer_probe.h"
 #include "engine/steps/step_data.h"
 
@@ -50,6 +51,10 @@ class Runner {
   /// Of the step finished last, until the next is finished: the residuals of the tokens of those
   /// items that export, after each layer that does, [layers, tokens, hidden].
   virtual std::span<const float> last_residuals() const { return {}; }
+  /// Whether these stayed on the device instead, until the next step is started.
+  virtual bool last_residuals_stayed() const { return false; }
+  /// What a draft head on the same device works with; null: it has none.
+  virtual const DeviceSeam* device_seam() const { return nullptr; }
   /// Tokens that each expert got in the steps finished so far, [layers, experts]; empty where they
   /// are not counted.
   virtual std::span<const std::int64_t> expert_tokens() const { return {}; }

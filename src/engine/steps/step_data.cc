@@ -14,6 +14,8 @@ void check_tokens(const StepData& step, const StepData::Item& item, const StepLi
   for (std::int32_t i = 0; i < item.num_tokens; ++i) {
     const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token + i)];
     check(token.id < limits.vocab, "a token id is outside the vocabulary");
+    check(!is_late_guess(token.id) || place_of_guess(token.id) < limits.guess_places,
+          "a late guess has no place on this backend");
     check(token.position >= 0 && token.slot < step.table_stride * limits.page_tokens,
           "a token has no page to go to");
   }

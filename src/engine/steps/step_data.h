@@ -45,6 +45,15 @@ constexpr std::int32_t late_row(std::int64_t row) { return static_cast<std::int3
 constexpr bool is_late(std::int32_t id) { return id < 0; }
 constexpr std::int64_t row_of_late(std::int32_t id) { return -1 - std::int64_t{id}; }
 
+/// A guess that is not known when its step is started: what a draft head left in that place of a
+/// DeviceSeam. No step has as many rows as come before the first of these.
+inline constexpr std::int64_t kFirstLateGuess = 1 << 20;
+constexpr std::int32_t late_guess(std::int64_t place) { return late_row(kFirstLateGuess + place); }
+constexpr bool is_late_guess(std::int32_t id) {
+  return is_late(id) && row_of_late(id) >= kFirstLateGuess;
+}
+constexpr std::int64_t place_of_guess(std::int32_t id) { return row_of_late(id) - kFirstLateGuess; }
+
 /// A token whose logits are wanted.
 struct StepRow {
   std::int32_t token = 0;    // index into the step's tokens
@@ -78,6 +87,8 @@ struct StepData {
   /// Experts that each token goes to; 0: as many as the model has it. Fewer of them guess: what
   /// they leave in the pages is not what the model would have.
   std::int32_t experts_per_token = 0;
+  /// Residuals of items that export stay on the device where the backend can leave them there.
+  bool residuals_stay = false;
   std::vector<RowMove> moves;  // before the copies: a path to its place
   /// Per token: which tokens of its item it sees, itself included, a bit each. 0: those before it,
   /// as in all items but trees. Empty: there is no tree.
@@ -112,6 +123,7 @@ struct StepLimits {
   std::int64_t export_layers = 0;      // after which residuals can come back
   std::int64_t experts_per_token = 0;  // that a step may ask for; 0: the model's number alone
   bool takes_trees = false;            // items whose guesses branch
+  std::int64_t guess_places = 0;       // that late guesses can name
 };
 
 /// Throws, saying what is wrong, where no backend within these limits can compute this.

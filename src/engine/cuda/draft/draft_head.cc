@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/os/threads.h"
@@ -33,7 +34,10 @@ DraftHead::Inputs DraftHead::inputs_at(std::uint8_t* base, const StepShape& shap
   Layout layout(base);
   Inputs inputs;
   inputs.residuals = layout.take<std::uint16_t>(shape.tokens * stride(head_.config.features()));
-  inputs.embeddings = layout.take<std::uint16_t>(shape.tokens * head_.config.hidden);
+  inputs.embeddings = layout.take<std::uint16_t>(
+      target_embedding_ != nullptr ? 0 : shape.tokens * head_.config.hidden);
+  inputs.tokens = layout.take<std::int32_t>(shape.tokens);
+  inputs.slots = layout.take<std::int32_t>(shape.tokens);
   inputs.context = layout.take<std::int32_t>(shape.tokens);
   inputs.table = layout.take<std::int32_t>(std::int64_t{shape.tokens} * shape.table_stride);
   inputs.last_rows = layout.take<std::int32_t>(shape.sequences);
@@ -44,8 +48,8 @@ DraftHead::Inputs DraftHead::inputs_at(std::uint8_t* base, const StepShape& shap
   return inputs;
 }
 
-void DraftHead::embeddings_of(std::span<const std::int32_t> rows, std::uint16_t* out) const {
-  const model::Matrix& from = embedding_;
+void DraftHead::halves_of(const model::Matrix& from, std::span<const std::int32_t> rows,
+                          std::uint16_t* out) {
   constexpr std::int64_t kGrain = 64;
   parallel_for(
       std::ssize(rows),
@@ -62,6 +66,12 @@ void DraftHead::embeddings_of(std::span<const std::int32_t> rows, std::uint16_t*
       kGrain);
 }
 
+void DraftHead::halves_of(const model::Matrix& from, std::uint16_t* out) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(from.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  halves_of(from, rows, out);
+}
+
 void DraftHead::norm_residuals(std::span<float> row) const {
   if (!head_.config.norm_before_fc) return;
   double squares = 0;
@@ -75,21 +85,33 @@ void DraftHead::upload(std::span<const HeadRow> rows, std::span<const HeadText> 
                        const StepShape& shape) {
   const EagleHeadConfig& config = head_.config;
   const Inputs host = inputs_at(host_inputs_.data(), shape);
-  std::memset(host_inputs_.data(), 0, static_cast<std::size_t>(host.bytes));
+  const bool all_kept =
+      std::ranges::all_of(rows, [](const HeadRow& row) { return row.residuals == nullptr; });
+  // Residuals stand first, and are what is large.
+  const std::int64_t begin =
+      all_kept ? reinterpret_cast<std::uint8_t*>(host.embeddings) - host_inputs_.data() : 0;
+  const auto bytes = static_cast<std::size_t>(host.bytes - begin);
+  uploaded_.wait();
+  std::memset(host_inputs_.data() + begin, 0, bytes);
   const auto padding = static_cast<std::int32_t>(config_.num_pages);
   std::fill_n(host.table, std::int64_t{shape.tokens} * shape.table_stride, padding);
   std::fill_n(host.guess_table, std::int64_t{shape.sequences} * shape.table_stride, padding);
-  std::vector<std::int32_t> tokens;
+  std::fill_n(host.slots, shape.tokens, -1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const HeadRow& row = rows[i];
-    std::copy_n(row.residuals, config.features(),
-                host.residuals + static_cast<std::int64_t>(i) * stride(config.features()));
+    host.slots[i] = row.slot;
+    if (row.residuals != nullptr) {
+      std::copy_n(row.residuals, config.features(),
+                  host.residuals + static_cast<std::int64_t>(i) * stride(config.features()));
+    }
     host.context[i] = row.position;
     const auto& pages = texts[static_cast<std::size_t>(row.text)].pages;
     std::ranges::copy(pages, host.table + i * static_cast<std::size_t>(shape.table_stride));
-    tokens.push_back(row.token);
+    host.tokens[i] = row.token;
   }
-  embeddings_of(tokens, host.embeddings);
+  if (target_embedding_ == nullptr) {
+    halves_of(embedding_, {host.tokens, rows.size()}, host.embeddings);
+  }
   for (std::size_t t = 0; t < texts.size() && shape.logit_rows > 0; ++t) {
     host.last_rows[t] = texts[t].last_row;
     std::ranges::copy(texts[t].pages,
@@ -99,8 +121,29 @@ void DraftHead::upload(std::span<const HeadRow> rows, std::span<const HeadText> 
       host.guess_context[static_cast<std::size_t>(g * shape.sequences) + t] = last + g;
     }
   }
-  cuda_check(cudaMemcpyAsync(inputs_, host_inputs_.data(), static_cast<std::size_t>(host.bytes),
+  cuda_check(cudaMemcpyAsync(inputs_ + begin, host_inputs_.data() + begin, bytes,
                              cudaMemcpyHostToDevice, stream_));
+  uploaded_.record(stream_);
+}
+
+void DraftHead::keep(std::span<const JoinResiduals::Row> rows) {
+  const EagleHeadConfig& config = head_.config;
+  cuda_check(cudaSetDevice(config_.device));
+  for (std::size_t first = 0; first < rows.size(); first += JoinResiduals::kMostRows) {
+    const auto some =
+        rows.subspan(first, std::min<std::size_t>(JoinResiduals::kMostRows, rows.size() - first));
+    JoinResiduals work{.residuals = config_.seam.residuals,
+                       .tokens = config_.seam.most_tokens,
+                       .hidden = config.hidden,
+                       .boundaries = static_cast<int>(std::ssize(config.boundaries)),
+                       .weight = config.norm_before_fc ? fc_norm_ : nullptr,
+                       .epsilon = static_cast<float>(config.rms_epsilon),
+                       .out = kept_,
+                       .out_stride = stride(config.features()),
+                       .num_rows = static_cast<int>(some.size())};
+    std::ranges::copy(some, work.rows);
+    join_residuals(work, {.stream = stream_});
+  }
 }
 
 void DraftHead::multiply(const Weights& weights, int rows, Epilogue epilogue, float* out,
@@ -128,50 +171,64 @@ void DraftHead::multiply(const Weights& weights, int rows, Epilogue epilogue, fl
   }
 }
 
-float* DraftHead::layer(const float* embedded, float* features, int rows,
-                        const AttentionBatch& batch, cudaStream_t stream) {
+void DraftHead::attend(RowsOf rows_of, const AttentionBatch& batch, const Launch& how) {
   const EagleHeadConfig& config = head_.config;
-  const Launch how{.stream = stream, .overlap = Overlap::dependent};
-  const std::int64_t hidden = config.hidden;
-  const auto norm_of = [&](float* x, const float* weight, __nv_bfloat16* out,
-                           std::int64_t out_stride, float* unrounded) {
-    norm({.x = x,
-          .weight = weight,
-          .epsilon = static_cast<float>(config.rms_epsilon),
-          .out = out,
-          .out_stride = out_stride,
-          .unrounded = unrounded,
-          .num_tokens = rows,
-          .hidden = hidden},
-         how);
-  };
-  norm_of(const_cast<float*>(embedded), input_norm_, joined_, stride(2 * hidden), nullptr);
-  norm_of(features, hidden_norm_, joined_ + hidden, stride(2 * hidden),
-          config.norm_before_residual ? plain_ : nullptr);
-  float* residual = config.norm_before_residual ? plain_ : features;
-  multiply(qkv_, rows, Epilogue::store_f32, qkv_out_, how);
-  const std::int64_t qkv_stride = qkv_.rows();
-  rope_kv({.qkv = qkv_out_,
-           .qkv_stride = qkv_stride,
+  const int num_heads = static_cast<int>(config.num_heads);
+  const DecodeShape shape = decode_shape(config, batch.num_tokens, batch.max_context, num_sms_);
+  const Attention work{.q = q_,
+                       .out = attended_,
+                       .sinks = sinks_,
+                       .cache = cache_,
+                       .batch = batch,
+                       .num_heads = num_heads};
+  const DecodeSplit split{
+      .pages_per_split = choose_pages_per_split(shape), .partials = partials_, .arrived = arrived_};
+  const NewTokens tokens{.qkv = qkv_out_, .qkv_stride = qkv_.rows(), .rope = rope_};
+  if (rows_of == RowsOf::texts_apart) return rope_decode_attention(work, tokens, split, how);
+  // Rows of one text see what the others of them have just stored.
+  rope_kv({.qkv = tokens.qkv,
+           .qkv_stride = tokens.qkv_stride,
            .rope = rope_,
            .q = q_,
-           .num_heads = static_cast<int>(config.num_heads),
+           .num_heads = num_heads,
            .cache = cache_,
            .batch = batch},
           how);
-  const DecodeShape shape = decode_shape(config, rows, batch.max_context, num_sms_);
-  decode_attention({.q = q_,
-                    .out = attended_,
-                    .sinks = sinks_,
-                    .cache = cache_,
-                    .batch = batch,
-                    .num_heads = static_cast<int>(config.num_heads)},
-                   {.pages_per_split = choose_pages_per_split(shape),
-                    .partials = partials_,
-                    .arrived = arrived_},
-                   how);
+  decode_attention(work, split, how);
+}
+
+float* DraftHead::layer(const Tokens& tokens, float* features, RowsOf rows_of,
+                        const AttentionBatch& batch, cudaStream_t stream) {
+  const EagleHeadConfig& config = head_.config;
+  const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  const auto epsilon = static_cast<float>(config.rms_epsilon);
+  const std::int64_t hidden = config.hidden;
+  const int rows = batch.num_tokens;
+  float* residual = config.norm_before_residual ? plain_ : features;
+  join_inputs({.table = tokens.table,
+               .ids = tokens.ids,
+               .late = tokens.late,
+               .features = features,
+               .embedding_weight = input_norm_,
+               .feature_weight = hidden_norm_,
+               .epsilon = epsilon,
+               .out = joined_,
+               .out_stride = stride(2 * hidden),
+               .unrounded = config.norm_before_residual ? plain_ : nullptr,
+               .num_rows = rows,
+               .hidden = hidden},
+              how);
+  multiply(qkv_, rows, Epilogue::store_f32, qkv_out_, how);
+  attend(rows_of, batch, how);
   multiply(o_, rows, Epilogue::add_f32, residual, how);
-  norm_of(residual, mlp_norm_, normed_, stride(hidden), nullptr);
+  norm({.x = residual,
+        .weight = mlp_norm_,
+        .epsilon = epsilon,
+        .out = normed_,
+        .out_stride = stride(hidden),
+        .num_tokens = rows,
+        .hidden = hidden},
+       how);
   multiply(gate_up_, rows, Epilogue::store_f32, gate_up_out_, how);
   silu_product({.gate_up = gate_up_out_,
                 .out = activated_,
@@ -183,31 +240,45 @@ float* DraftHead::layer(const float* embedded, float* features, int rows,
   return residual;
 }
 
-void DraftHead::choose(const float* features, int rows, RowChoice* out, cudaStream_t stream) {
+void DraftHead::choose(float* features, const std::int32_t* rows, int count, RowChoice* out,
+                       cudaStream_t stream) {
   const EagleHeadConfig& config = head_.config;
   const Launch how{.stream = stream, .overlap = Overlap::dependent};
-  norm({.x = const_cast<float*>(features),
+  norm({.x = features,
         .weight = final_norm_,
         .epsilon = static_cast<float>(config.rms_epsilon),
+        .rows = rows,
         .out = final_,
         .out_stride = stride(config.hidden),
-        .num_tokens = rows,
+        .sums = features == last_ ? nullptr : last_,
+        .num_tokens = count,
         .hidden = config.hidden},
        how);
-  multiply(lm_head_, rows, Epilogue::store_f32, logits_, how);
+  multiply(lm_head_, count, Epilogue::store_f32, logits_, how);
   sample_greedy({.logits = logits_,
                  .stride = config.draft_vocab,
-                 .num_rows = rows,
+                 .num_rows = count,
                  .vocab = config.draft_vocab,
                  .out = out},
                 how);
 }
 
+void DraftHead::go_on(const StepShape& shape, const Inputs& inputs, const Launch& how) {
+  GuessChain work = chain_;
+  work.context = inputs.guess_context;
+  work.table = inputs.guess_table;
+  work.features = last_;
+  work.choices = choices_;
+  work.num_guesses = shape.logit_rows;
+  work.logits = logits_;
+  guess_chain(work, how);
+}
+
 void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
-  const std::int64_t hidden = head_.config.hidden;
   const Inputs inputs = inputs_at(inputs_, shape);
-  const Launch behind_copy{.stream = stream};
   const Launch how{.stream = stream, .overlap = Overlap::dependent};
+  // What comes before is a copy, not a kernel: nothing to overlap with.
+  Launch first{.stream = stream};
   AttentionBatch batch{.num_sequences = shape.tokens,
                        .num_tokens = shape.tokens,
                        .first_token = ascending_,
@@ -217,36 +288,41 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
                        .table_stride = shape.table_stride,
                        .max_query = 1,
                        .max_context = shape.max_context()};
-  embed({.table = reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
-         .ids = ascending_,
-         .x = embedded_,
-         .num_tokens = shape.tokens,
-         .hidden = hidden},
-        behind_copy);
-  multiply(fc_, shape.tokens, Epilogue::store_f32, features_, how);
-  const float* seen = layer(embedded_, features_, shape.tokens, batch, stream);
+  if (kept_ != nullptr) {
+    take_kept({.kept = kept_,
+               .slots = inputs.slots,
+               .out = reinterpret_cast<__nv_bfloat16*>(inputs.residuals),
+               .stride = stride(head_.config.features()),
+               .num_rows = shape.tokens},
+              first);
+    first = how;
+  }
+  multiply(fc_, shape.tokens, Epilogue::store_f32, features_, first);
+  const bool is_here = target_embedding_ != nullptr;
+  const Tokens known{.table = is_here ? target_embedding_
+                                      : reinterpret_cast<const __nv_bfloat16*>(inputs.embeddings),
+                     .ids = is_here ? inputs.tokens : ascending_};
+  float* seen = layer(known, features_, RowsOf::any_text, batch, stream);
   if (shape.logit_rows == 0) return;
   const int texts = shape.sequences;
-  const auto take = [&](const float* from, const std::int32_t* rows) {
-    take_rows({.x = from, .rows = rows, .out = last_, .num_rows = texts, .hidden = hidden}, how);
-  };
-  take(seen, inputs.last_rows);
-  choose(last_, texts, choices_, stream);
+  choose(seen, inputs.last_rows, texts, choices_, stream);
   batch.num_sequences = batch.num_tokens = texts;
   batch.table = inputs.guess_table;
-  for (int g = 1; g < shape.logit_rows; ++g) {
-    embed({.table = draft_embedding_,
-           .ids = late_,
-           .late = choices_ + (g - 1) * texts,
-           .x = embedded_,
-           .num_tokens = texts,
-           .hidden = hidden},
-          Launch{.stream = stream});
+  const bool is_chain = has_chain() && texts == 1 && shape.max_context() <= kMostChainContext;
+  if (is_chain) go_on(shape, inputs, how);
+  for (int g = 1; !is_chain && g < shape.logit_rows; ++g) {
+    const Tokens guessed{
+        .table = draft_embedding_, .ids = late_, .late = choices_ + (g - 1) * texts};
     batch.context = inputs.guess_context + g * texts;
-    const float* out = layer(embedded_, last_, texts, batch, stream);
-    if (out != last_) take(out, ascending_);
-    choose(last_, texts, choices_ + g * texts, stream);
+    float* out = layer(guessed, last_, RowsOf::texts_apart, batch, stream);
+    choose(out, nullptr, texts, choices_ + g * texts, stream);
   }
+  name_guesses({.choices = choices_,
+                .target_ids = target_ids_,
+                .late = static_cast<RowChoice*>(config_.seam.guesses),
+                .host = reinterpret_cast<std::int32_t*>(host_guesses_.data()),
+                .num_guesses = std::int64_t{shape.logit_rows} * texts},
+               how);
 }
 
 void DraftHead::capture_ahead() {
@@ -265,7 +341,7 @@ void DraftHead::capture_ahead() {
       }
     }
   }
-  stream_.wait();
+  wait();
 }
 
 void DraftHead::start(const StepShape& shape) {
@@ -297,34 +373,38 @@ void DraftHead::see(std::span<const HeadRow> rows, std::span<const HeadText> tex
   const StepShape shape = shape_of(rows, texts, 0);
   upload(rows, texts, shape);
   start(shape);
-  stream_.wait();
+  wait();
+}
+
+std::int64_t DraftHead::ask(std::span<const HeadRow> rows, std::span<const HeadText> texts,
+                            int count) {
+  cuda_check(cudaSetDevice(config_.device));
+  const StepShape shape = shape_of(rows, texts, count);
+  upload(rows, texts, shape);
+  began_.record(stream_);
+  start(shape);
+  ended_.record(stream_);
+  return shape.sequences;
 }
 
 std::vector<std::int32_t> DraftHead::guess(std::span<const HeadRow> rows,
                                            std::span<const HeadText> texts, int count) {
-  cuda_check(cudaSetDevice(config_.device));
-  const StepShape shape = shape_of(rows, texts, count);
-  upload(rows, texts, shape);
-  start(shape);
-  const auto num_choices =
-      static_cast<std::size_t>(shape.sequences) * static_cast<std::size_t>(count);
-  cuda_check(cudaMemcpyAsync(host_choices_.data(), choices_, num_choices * sizeof(RowChoice),
-                             cudaMemcpyDeviceToHost, stream_));
-  stream_.wait();
-  const auto* choices = reinterpret_cast<const RowChoice*>(host_choices_.data());
+  const std::int64_t stride = ask(rows, texts, count);
+  wait();
   std::vector<std::int32_t> ids;
-  for (int g = 0; g < count; ++g) {
-    for (std::size_t t = 0; t < texts.size(); ++t) {
-      const std::int32_t draft = choices[static_cast<std::size_t>(g * shape.sequences) + t].token;
-      ids.push_back(head_.target_ids[static_cast<std::size_t>(std::max(draft, 0))]);
-    }
+  for (std::int64_t g = 0; g < count; ++g) {
+    for (std::int64_t t = 0; t < std::ssize(texts); ++t) ids.push_back(answered(g * stride + t));
   }
   return ids;
 }
 
+std::int32_t DraftHead::answered(std::int64_t place) const {
+  return reinterpret_cast<const std::int32_t*>(host_guesses_.data())[place];
+}
+
 std::vector<float> DraftHead::last_logits(int texts) const {
   std::vector<float> logits(static_cast<std::size_t>(texts * head_.config.draft_vocab));
-  stream_.wait();
+  wait();
   cuda_check(
       cudaMemcpy(logits.data(), logits_, logits.size() * sizeof(float), cudaMemcpyDeviceToHost));
   return logits;

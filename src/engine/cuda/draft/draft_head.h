@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "core/cuda/memory.h"
+#include "core/cuda/stream_place.h"
 #include "engine/cuda/graphs.h"
+#include "engine/steps/device_seam.h"
 #include "kernels/cuda/attention/kv_cache.h"
+#include "kernels/cuda/draft/guess_chain.h"
 #include "kernels/cuda/product/prefill_product.h"
+#include "kernels/cuda/rows/draft_rows.h"
 #include "kernels/cuda/sampling/sample.h"
 #include "model/eagle_head.h"
 
@@ -20,10 +24,17 @@ namespace gauntlet::engine::cuda::inline draft {
 /// Rows of one launch: positions that texts are brought up by, or texts that are guessed for.
 inline constexpr int kMostHeadRows = 256;
 inline constexpr int kMostGuesses = 31;
+/// Positions of all texts together whose residuals wait on the device until they are read.
+inline constexpr int kKeptRows = 1024;
+
+/// How one text's guesses behind the first are launched: by one kernel where the head is small
+/// enough, or always by those of the layer.
+enum class GuessLaunches { chain, layer };
 
 /// One position of a text: what the target left at it, the token after it.
 struct HeadRow {
-  const std::uint16_t* residuals = nullptr;  // [features], bf16, joined
+  const std::uint16_t* residuals = nullptr;  // [features], bf16, joined; null: keep() has them
+  int slot = -1;                             // there
   std::int32_t token = 0;
   std::int32_t position = 0;  // in the head's cache, whose first is 0
   int text = 0;               // of the launch
@@ -42,6 +53,8 @@ class DraftHead {
     std::int64_t num_pages = 0;  // of keys and values, 64 positions each, for all texts together
     std::int64_t longest = 0;    // positions of one text
     Graphs graphs = Graphs::on;
+    GuessLaunches guesses = GuessLaunches::chain;
+    DeviceSeam seam = {};  // of the target; without one, the head has a stream of its own
   };
   /// `embedding` is the target's, where the head has none of its own.
   DraftHead(const model::EagleHead& head, const model::Matrix& embedding, const Config& config);
@@ -55,9 +68,19 @@ class DraftHead {
   void norm_residuals(std::span<float> row) const;
   /// Puts rows in the cache, with nothing to guess from.
   void see(std::span<const HeadRow> rows, std::span<const HeadText> texts);
-  /// The same, and then `count` guesses for each text, [count, texts], as the target's ids.
+  /// With a seam: residuals that the target's last step left there, to rows that wait for see(),
+  /// guess() or ask().
+  void keep(std::span<const kernels::cuda::JoinResiduals::Row> rows);
+  /// The same as see(), and then `count` guesses for each text, [count, texts], as the target's
+  /// ids.
   std::vector<std::int32_t> guess(std::span<const HeadRow> rows, std::span<const HeadText> texts,
                                   int count);
+  /// The same, but nobody waits: guess g of text t lies in place g * stride + t of the seam when
+  /// the stream has come that far. Returns the stride.
+  std::int64_t ask(std::span<const HeadRow> rows, std::span<const HeadText> texts, int count);
+  /// What lies there, when it has, and how long it took.
+  std::int32_t answered(std::int64_t place) const;
+  double answer_s() const { return ended_.us_since(began_) * 1e-6; }
   /// The logits that the last guesses came of, [texts, draft_vocab].
   std::vector<float> last_logits(int texts) const;
 
@@ -79,8 +102,11 @@ class DraftHead {
   class Layout;
   class Loader;
   Inputs inputs_at(std::uint8_t* base, const StepShape& shape) const;
-  /// Rows of the embedding, as bf16.
-  void embeddings_of(std::span<const std::int32_t> rows, std::uint16_t* out) const;
+  /// These rows of a matrix, as bf16.
+  static void halves_of(const model::Matrix& from, std::span<const std::int32_t> rows,
+                        std::uint16_t* out);
+  static void halves_of(const model::Matrix& from, std::uint16_t* out);
+  bool has_chain() const { return chain_.qkv != nullptr; }
   void upload(std::span<const HeadRow> rows, std::span<const HeadText> texts,
               const StepShape& shape);
   void start(const StepShape& shape);
@@ -88,34 +114,56 @@ class DraftHead {
   /// many tokens, and whoever measures whether guessing pays would believe that.
   void capture_ahead();
   void compute(const StepShape& shape, cudaStream_t stream);
+  enum class RowsOf { texts_apart, any_text };
+  /// What a position's features come together with: the embedding of the token after it.
+  struct Tokens {
+    const __nv_bfloat16* table = nullptr;
+    const std::int32_t* ids = nullptr;
+    const kernels::cuda::RowChoice* late = nullptr;
+  };
   /// One position of each row: features come in and go out. Returns where they went.
-  float* layer(const float* embedded, float* features, int rows,
+  float* layer(const Tokens& tokens, float* features, RowsOf rows_of,
                const kernels::cuda::AttentionBatch& batch, cudaStream_t stream);
-  void choose(const float* features, int rows, kernels::cuda::RowChoice* out, cudaStream_t stream);
+  void attend(RowsOf rows_of, const kernels::cuda::AttentionBatch& batch,
+              const kernels::cuda::Launch& how);
+  /// All guesses of one text behind the first.
+  void go_on(const StepShape& shape, const Inputs& inputs, const kernels::cuda::Launch& how);
+  /// From these rows of features, all in order where there are none, which are kept as `last_`.
+  void choose(float* features, const std::int32_t* rows, int count, kernels::cuda::RowChoice* out,
+              cudaStream_t stream);
   void multiply(const Weights& weights, int rows, kernels::cuda::Epilogue epilogue, float* out,
                 const kernels::cuda::Launch& how) const;
+
+  void wait() const { cuda_check(cudaStreamSynchronize(stream_)); }
 
   const model::EagleHead head_;
   const model::Matrix embedding_;
   const Config config_;
   const int num_sms_;
-  CudaStream stream_;
+  const std::unique_ptr<CudaStream> own_stream_;
+  cudaStream_t stream_;  // that, or the target's
   DeviceMemory memory_;
-  PinnedMemory host_inputs_, host_choices_;
+  PinnedMemory host_inputs_, host_guesses_;
+  StreamPlace uploaded_;  // the last inputs have left the host's memory
+  CudaEvent began_{CudaEvent::Clock::runs}, ended_{CudaEvent::Clock::runs};
 
   Weights fc_, qkv_, o_, gate_up_, down_, lm_head_;
   const float *input_norm_ = nullptr, *hidden_norm_ = nullptr, *mlp_norm_ = nullptr,
-              *final_norm_ = nullptr, *sinks_ = nullptr;
+              *final_norm_ = nullptr, *sinks_ = nullptr, *fc_norm_ = nullptr;
   const float2* rope_ = nullptr;
-  const __nv_bfloat16* draft_embedding_ = nullptr;             // [draft_vocab, hidden]
+  const __nv_bfloat16* draft_embedding_ = nullptr;   // [draft_vocab, hidden]
+  const __nv_bfloat16* target_embedding_ = nullptr;  // the target's; null: rows come along
+  const std::int32_t* target_ids_ = nullptr;         // [draft_vocab]
   const std::int32_t *ascending_ = nullptr, *late_ = nullptr;  // 0, 1, ..; -1, -2, ..
   kernels::cuda::KvCache cache_;
+  kernels::cuda::GuessChain chain_;  // without a launch's inputs; its weights null: too large
 
   std::uint8_t* inputs_ = nullptr;
-  __nv_bfloat16 *joined_residuals_ = nullptr, *joined_ = nullptr, *normed_ = nullptr,
-                *attended_ = nullptr, *activated_ = nullptr, *final_ = nullptr, *q_ = nullptr;
-  float *embedded_ = nullptr, *features_ = nullptr, *plain_ = nullptr, *last_ = nullptr,
-        *qkv_out_ = nullptr, *gate_up_out_ = nullptr, *logits_ = nullptr;
+  __nv_bfloat16* kept_ = nullptr;  // [kKeptRows, stride(features)]
+  __nv_bfloat16 *joined_ = nullptr, *normed_ = nullptr, *attended_ = nullptr, *activated_ = nullptr,
+                *final_ = nullptr, *q_ = nullptr;
+  float *features_ = nullptr, *plain_ = nullptr, *last_ = nullptr, *qkv_out_ = nullptr,
+        *gate_up_out_ = nullptr, *logits_ = nullptr;
   kernels::cuda::RowChoice* choices_ = nullptr;  // [guesses, texts]
   std::uint8_t* partials_ = nullptr;
   std::uint32_t* arrived_ = nullptr;

@@ -31,6 +31,14 @@ std::int64_t partial_bytes(const EagleHeadConfig& config, int max_context, int n
   return static_cast<std::int64_t>(most);
 }
 
+GuessChainShape chain_shape_of(const EagleHeadConfig& config) {
+  return {.hidden = config.hidden,
+          .intermediate = config.intermediate,
+          .vocab = config.draft_vocab,
+          .num_heads = static_cast<int>(config.num_heads),
+          .num_kv_heads = static_cast<int>(config.num_kv_heads)};
+}
+
 }  // namespace
 
 /// Brings the head's matrices to where the layout has them.
@@ -67,6 +75,22 @@ class DraftHead::Loader {
       }
     }
   }
+  /// The same, row by row, as bf16.
+  const __nv_bfloat16* rows(Layout& layout, const std::vector<const Matrix*>& sources) {
+    std::int64_t numbers = 0;
+    for (const Matrix* source : sources) numbers += source->rows * source->cols;
+    auto* to = layout.take<__nv_bfloat16>(numbers);
+    if (!is_filling) return to;
+    std::vector<std::uint16_t> halves(static_cast<std::size_t>(numbers));
+    std::uint16_t* next = halves.data();
+    for (const Matrix* source : sources) {
+      halves_of(*source, next);
+      next += source->rows * source->cols;
+    }
+    cuda_check(cudaMemcpy(to, halves.data(), halves.size() * sizeof(std::uint16_t),
+                          cudaMemcpyHostToDevice));
+    return to;
+  }
   void finish() { uploader_.finish(); }
   bool is_filling = false;
 
@@ -94,7 +118,15 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
     : head_(head),
       embedding_(head.embedding.value_or(embedding)),
       config_(config),
-      num_sms_((cuda_check(cudaSetDevice(config.device)), device_facts().num_sms)) {
+      num_sms_((cuda_check(cudaSetDevice(config.device)), device_facts().num_sms)),
+      own_stream_(config.seam.stream == nullptr ? std::make_unique<CudaStream>() : nullptr),
+      stream_(own_stream_ ? *own_stream_ : static_cast<cudaStream_t>(config.seam.stream)) {
+  const bool has_seam = config.seam.stream != nullptr;
+  check(!has_seam || config.seam.num_guesses >= kMostHeadRows * kMostGuesses,
+        "a target has too few places for the guesses of a head");
+  if (has_seam && !head.embedding) {
+    target_embedding_ = static_cast<const __nv_bfloat16*>(config.seam.embedding);
+  }
   const EagleHeadConfig& shape = head_.config;
   const std::int64_t rows = kMostHeadRows, hidden = shape.hidden;
   const StepShape largest{
@@ -104,6 +136,9 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
       .logit_rows = kMostGuesses};
   const std::int64_t input_bytes = inputs_at(nullptr, largest).bytes;
   const std::int64_t positions = config.longest + kMostGuesses;
+  const GuessChainShape chain_shape = chain_shape_of(shape);
+  const bool has_one_kernel =
+      config.guesses == GuessLaunches::chain && fits_guess_chain(chain_shape);
   Loader loader(head.storage);
   std::int64_t draft_rows_at = 0;
   const auto lay_out = [&](Layout& at) {
@@ -117,11 +152,14 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
     hidden_norm_ = loader.numbers(at, head_.hidden_norm);
     mlp_norm_ = loader.numbers(at, head_.mlp_norm);
     final_norm_ = loader.numbers(at, head_.final_norm);
+    fc_norm_ = loader.numbers(at, head_.fc_norm);
     sinks_ =
         loader.numbers(at, std::vector<float>(static_cast<std::size_t>(shape.num_heads), kNoSink));
     rope_ = at.take<float2>(positions * kHeadDim / 2);
     draft_rows_at = at.bytes();
     draft_embedding_ = at.take<__nv_bfloat16>(shape.draft_vocab * hidden);
+    target_ids_ = at.take<std::int32_t>(shape.draft_vocab);
+    if (has_seam) kept_ = at.take<__nv_bfloat16>(kKeptRows * stride(shape.features()));
     ascending_ = at.take<std::int32_t>(rows + 1);
     late_ = at.take<std::int32_t>(rows);
     const std::int64_t cache_numbers =
@@ -131,6 +169,24 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
               .v = at.take<__nv_bfloat16>(cache_numbers),
               .num_pages = static_cast<int>(config.num_pages + 1),
               .num_kv_heads = static_cast<int>(shape.num_kv_heads)};
+    if (has_one_kernel) {
+      chain_ = {.shape = chain_shape,
+                .qkv = loader.rows(at, {&head_.q, &head_.k, &head_.v}),
+                .o = loader.rows(at, {&head_.o}),
+                .gate_up = loader.rows(at, {&head_.gate, &head_.up}),
+                .down = loader.rows(at, {&head_.down}),
+                .lm_head = loader.rows(at, {&head_.lm_head}),
+                .embedding = draft_embedding_,
+                .input_norm = input_norm_,
+                .hidden_norm = hidden_norm_,
+                .mlp_norm = mlp_norm_,
+                .final_norm = final_norm_,
+                .epsilon = static_cast<float>(shape.rms_epsilon),
+                .norm_before_residual = shape.norm_before_residual,
+                .rope = rope_,
+                .cache = cache_,
+                .scratch = at.take<float>(chain_shape.scratch())};
+    }
     inputs_ = at.take<std::uint8_t>(input_bytes);
     joined_ = at.take<__nv_bfloat16>(rows * stride(2 * hidden));
     normed_ = at.take<__nv_bfloat16>(rows * stride(hidden));
@@ -138,7 +194,6 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
     activated_ = at.take<__nv_bfloat16>(rows * stride(shape.intermediate));
     final_ = at.take<__nv_bfloat16>(rows * stride(hidden));
     q_ = at.take<__nv_bfloat16>(rows * width(shape));
-    embedded_ = at.take<float>(rows * hidden);
     features_ = at.take<float>(rows * hidden);
     plain_ = at.take<float>(rows * hidden);
     last_ = at.take<float>(rows * hidden);
@@ -170,15 +225,17 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
   }
   copy(rope_, angles.data(), angles.size() * sizeof(float2));
   std::vector<std::uint16_t> drafted(static_cast<std::size_t>(shape.draft_vocab * hidden));
-  embeddings_of(head_.target_ids, drafted.data());
+  halves_of(embedding_, head_.target_ids, drafted.data());
   copy(draft_embedding_, drafted.data(), drafted.size() * sizeof(std::uint16_t));
   std::vector<std::int32_t> ascending(kMostHeadRows + 1), late(kMostHeadRows);
   std::iota(ascending.begin(), ascending.end(), 0);
   for (int i = 0; i < kMostHeadRows; ++i) late[static_cast<std::size_t>(i)] = -1 - i;
+  copy(target_ids_, head_.target_ids.data(), head_.target_ids.size() * sizeof(std::int32_t));
   copy(ascending_, ascending.data(), ascending.size() * sizeof(std::int32_t));
   copy(late_, late.data(), late.size() * sizeof(std::int32_t));
   host_inputs_ = PinnedMemory(input_bytes);
-  host_choices_ = PinnedMemory(kMostHeadRows * kMostGuesses * static_cast<int>(sizeof(RowChoice)));
+  host_guesses_ =
+      PinnedMemory(kMostHeadRows * kMostGuesses * static_cast<std::int64_t>(sizeof(std::int32_t)));
 
   const auto reads = [&](Weights& weights, const __nv_bfloat16* x, std::int64_t x_stride) {
     weights.x = x;
@@ -212,7 +269,12 @@ std::int64_t DraftHead::bytes_for(const EagleHeadConfig& head, const Config& con
   const int pages = table_stride(kernels::cuda::pages_of(static_cast<int>(config.longest)));
   const std::int64_t rows = kMostHeadRows * (2 * head.features() + 32 * hidden + 8 * width(head) +
                                              10 * inner + 4 * head.draft_vocab + 8 * pages);
-  return weights + cache + rows + partial_bytes(head, pages * kPageTokens, device_facts().num_sms);
+  const std::int64_t kept =
+      config.seam.stream != nullptr ? 2 * kKeptRows * stride(head.features()) : 0;
+  const GuessChainShape chain = chain_shape_of(head);
+  const std::int64_t one_kernel = fits_guess_chain(chain) ? 2 * chain.weights() : 0;
+  return weights + cache + rows + kept + one_kernel +
+         partial_bytes(head, pages * kPageTokens, device_facts().num_sms);
 }
 
 }  // namespace gauntlet::engine::cuda::inline draft

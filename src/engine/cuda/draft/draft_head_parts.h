@@ -58,7 +58,9 @@ class DraftHead::Layout {
 
 struct DraftHead::Inputs {
   std::uint16_t* residuals = nullptr;     // [rows, stride(features)]
-  std::uint16_t* embeddings = nullptr;    // [rows, hidden]
+  std::uint16_t* embeddings = nullptr;    // [rows, hidden], where they are not on the device
+  std::int32_t* tokens = nullptr;         // [rows]
+  std::int32_t* slots = nullptr;          // [rows]; -1: the residuals came along
   std::int32_t* context = nullptr;        // [rows]
   std::int32_t* table = nullptr;          // [rows, table_stride]
   std::int32_t* last_rows = nullptr;      // [texts]

@@ -1,7 +1,9 @@
 // Does a head on a GPU guess what its golden values say, through a service, by graphs and without,
 // and beside others?
+#include <algorithm>
 #include <map>
 
+#include "core/random.h"
 #include "engine/cuda/draft/eagle_drafter.h"
 #include "engine/golden.h"
 #include "engine/serving/recorded_events.h"
@@ -35,7 +37,9 @@ struct GoldenHead {
         golden(golden_file("gauntlet-tiny-eagle3")) {}
 
   std::shared_ptr<Drafter> drafter() const {
-    return make_cuda_eagle_drafter(head, weights.embedding, {.positions = 8192, .longest = 4096})
+    return make_cuda_eagle_drafter(
+               head, weights.embedding,
+               {.positions = 8192, .longest = 4096, .seam = executor->device_seam()})
         .value();
   }
 
@@ -66,9 +70,13 @@ TEST(EagleOnGpu, drafts_what_the_golden_values_say) {
   GoldenHead here;
   const model::EagleHeadConfig& shape = here.head.config;
   const std::int64_t features = shape.features();
-  for (const Graphs graphs : {Graphs::off, Graphs::on}) {
+  for (const auto& [graphs, guesses] : {std::pair{Graphs::off, GuessLaunches::layer},
+                                        {Graphs::on, GuessLaunches::layer},
+                                        {Graphs::off, GuessLaunches::chain},
+                                        {Graphs::on, GuessLaunches::chain}}) {
+    SCOPED_TRACE(guesses == GuessLaunches::chain ? "chain" : "layer");
     DraftHead head(here.head, here.weights.embedding,
-                   {.num_pages = 64, .longest = 4096, .graphs = graphs});
+                   {.num_pages = 64, .longest = 4096, .graphs = graphs, .guesses = guesses});
     std::vector<std::int32_t> pages(64);
     for (std::size_t i = 0; i < pages.size(); ++i) {
       pages[i] = static_cast<std::int32_t>(i * 29 % 64);
@@ -125,6 +133,61 @@ TEST(EagleOnGpu, drafts_what_the_golden_values_say) {
   }
 }
 
+TEST(EagleOnGpu, goes_on_by_one_kernel_as_by_those_of_its_layer) {
+  if (const auto reason = no_cuda_executor_reason(); !reason.empty()) GTEST_SKIP() << reason;
+  const auto weights = golden_model("gauntlet-tiny");
+  for (const bool norm_before_residual : {false, true}) {
+    model::EagleHead random = model::random_eagle_head(weights.config, 3);
+    random.config.norm_before_residual = norm_before_residual;
+    const std::int64_t features = random.config.features();
+    const DraftHead::Config config{
+        .num_pages = 64, .longest = 4096, .guesses = GuessLaunches::layer};
+    DraftHead::Config chained = config;
+    chained.guesses = GuessLaunches::chain;
+    DraftHead layer(random, weights.embedding, config), chain(random, weights.embedding, chained);
+    std::vector<std::int32_t> pages(64);
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      pages[i] = static_cast<std::int32_t>(i * 29 % 64);
+    }
+    const std::vector<HeadText> texts = {{.pages = pages}};
+    // One position; as many as fill their pages; and enough that threads have several.
+    const Random numbers(5);
+    std::vector<std::uint16_t> residuals;
+    for (std::int64_t i = 0; i < 1090 * features; ++i) {
+      residuals.push_back(std::bit_cast<std::uint16_t>(
+          __float2bfloat16(numbers.uniform(-2, 2, static_cast<std::uint64_t>(i)))));
+    }
+    std::int32_t known = 0;
+    for (const std::int32_t length : {1, 127, 1090}) {
+      std::vector<HeadRow> rows;
+      const auto row = [&](std::int32_t at) {
+        return HeadRow{
+            .residuals = residuals.data() + at * features, .token = at * 37 % 4096, .position = at};
+      };
+      for (; known < length - 1; ++known) {
+        rows.push_back(row(known));
+        if (rows.size() < 200 && known + 1 < length - 1) continue;
+        layer.see(rows, texts);
+        chain.see(rows, texts);
+        rows.clear();
+      }
+      for (int count = 2; count <= 5; ++count) {
+        const std::vector<HeadRow> last = {row(length - 1)};
+        const auto wanted = layer.guess(last, texts, count), got = chain.guess(last, texts, count);
+        const bool same_way = std::equal(wanted.begin(), wanted.end() - 1, got.begin());
+        EXPECT_TRUE(same_way || count > 2) << "the first guess is made alike";
+        if (!same_way) break;
+        const auto logits = layer.last_logits(1), others = chain.last_logits(1);
+        const float largest = std::ranges::max(logits);
+        for (std::size_t i = 0; i < logits.size(); ++i) {
+          ASSERT_NEAR(logits[i], others[i], 0.02f * largest)
+              << "position " << length << ", guess " << count << ", id " << i;
+        }
+      }
+    }
+  }
+}
+
 std::vector<RecordedEvents> answers(Executor& executor, const std::vector<ServiceRequest>& requests,
                                     const Speculation& speculation, ServiceStats* stats = nullptr) {
   std::vector<RecordedEvents> events(requests.size());
@@ -145,13 +208,23 @@ class WatchedDrafter final : public Drafter {
   explicit WatchedDrafter(std::shared_ptr<Drafter> inner) : inner_(std::move(inner)) {}
   std::string_view name() const override { return inner_->name(); }
   std::vector<int> residuals_after() const override { return inner_->residuals_after(); }
-  void computed(std::span<const ComputedTokens> tokens) override { inner_->computed(tokens); }
+  void computed(std::span<const ComputedTokens> tokens) override {
+    for (const ComputedTokens& some : tokens) on_device += some.device_row.has_value();
+    inner_->computed(tokens);
+  }
   std::vector<Draft> propose(std::span<const DraftWish> wishes) override {
     lengths.push_back(std::ssize(wishes[0].tokens));
-    return inner_->propose(wishes);
+    auto drafts = inner_->propose(wishes);
+    late += !drafts[0].empty() && is_late_guess(drafts[0][0]);
+    return drafts;
   }
+  bool reads_on_device() const override { return inner_->reads_on_device(); }
+  void reveal(Draft& draft) const override { inner_->reveal(draft); }
+  double late_seconds() const override { return inner_->late_seconds(); }
   void end(std::int64_t id) override { inner_->end(id); }
   std::vector<std::int64_t> lengths;
+  int on_device = 0;  // times that it was told of residuals there
+  int late = 0;       // times that its guesses were
 
  private:
   std::shared_ptr<Drafter> inner_;
@@ -175,6 +248,8 @@ TEST(EagleOnGpu, has_as_many_guesses_accepted_as_the_golden_values_say_and_keeps
             {.drafter = watched, .max_drafts = 5, .lengths = DraftLengths::fixed}, &stats);
     EXPECT_EQ(stats.draft_fault, "");
     EXPECT_EQ(eagle.free_pages(), free_pages);
+    EXPECT_GT(watched->late, 0);
+    EXPECT_GT(watched->on_device, 0);
     ASSERT_GT(watched->lengths.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       steps += 1;
@@ -212,6 +287,39 @@ TEST(EagleOnGpu, gives_the_tokens_that_come_without_guesses_alone_and_among_othe
         EXPECT_EQ(plain[i].tokens[0], guessed[i].tokens[0]) << "request " << i;
       }
     }
+  }
+}
+
+TEST(EagleOnGpu, guesses_alike_past_the_host_and_through_it) {
+  if (const auto reason = no_cuda_executor_reason(); !reason.empty()) GTEST_SKIP() << reason;
+  GoldenHead here;
+  std::vector<ServiceRequest> requests;
+  for (const auto& one : golden_cases("gauntlet-tiny")) {
+    const auto size = std::min<std::size_t>(one.ids.size(), 40 + 17 * requests.size());
+    requests.push_back({.prompt = {one.ids.begin(), one.ids.begin() + size},
+                        .max_tokens = 40,
+                        .end_of_sequence = EndOfSequence::ignored});
+  }
+  const auto through_host = make_cuda_eagle_drafter(here.head, here.weights.embedding,
+                                                    {.positions = 8192, .longest = 4096})
+                                .value();
+  EXPECT_FALSE(through_host->reads_on_device());
+  const auto past_host = here.drafter();
+  EXPECT_TRUE(past_host->reads_on_device());
+  const auto run = [&](std::shared_ptr<Drafter> drafter) {
+    ServiceStats stats;
+    auto events = answers(
+        *here.executor, requests,
+        {.drafter = std::move(drafter), .max_drafts = 3, .lengths = DraftLengths::fixed}, &stats);
+    EXPECT_EQ(stats.draft_fault, "");
+    return events;
+  };
+  auto through = run(through_host), past = run(past_host);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(through[i].tokens[0], past[i].tokens[0]) << "request " << i;
+    EXPECT_EQ(through[i].ends[0].speculation.by_position, past[i].ends[0].speculation.by_position)
+        << "request " << i;
+    EXPECT_EQ(through[i].ends[0].speculation.drafted, past[i].ends[0].speculation.drafted);
   }
 }
 

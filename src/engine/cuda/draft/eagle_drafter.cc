@@ -9,6 +9,7 @@
 
 #include "core/text/text.h"
 #include "engine/speculation/cuda_eagle.h"
+#include "engine/steps/step_data.h"
 
 namespace gauntlet::engine::cuda::inline draft {
 namespace {
@@ -25,10 +26,14 @@ std::uint16_t to_bf16(float value) {
 
 }  // namespace
 
-CudaEagleDrafter::CudaEagleDrafter(std::unique_ptr<DraftHead> head, std::int64_t num_pages,
-                                   std::int64_t longest)
-    : head_(std::move(head)), longest_(longest), free_pages_(static_cast<std::size_t>(num_pages)) {
+CudaEagleDrafter::CudaEagleDrafter(std::unique_ptr<DraftHead> head, const DraftHead::Config& made)
+    : head_(std::move(head)),
+      longest_(made.longest),
+      has_seam_(made.seam.stream != nullptr),
+      free_pages_(static_cast<std::size_t>(made.num_pages)),
+      free_slots_(has_seam_ ? kKeptRows : 0) {
   std::iota(free_pages_.rbegin(), free_pages_.rend(), 0);
+  std::iota(free_slots_.rbegin(), free_slots_.rend(), 0);
 }
 
 void CudaEagleDrafter::end(std::int64_t id) {
@@ -39,8 +44,16 @@ void CudaEagleDrafter::end(std::int64_t id) {
 }
 
 void CudaEagleDrafter::begin_anew(Request& request, std::int64_t position) {
+  forget(request, 0);
   free_pages_.insert(free_pages_.end(), request.pages.begin(), request.pages.end());
   request = {.first = position};
+}
+
+void CudaEagleDrafter::forget(Request& request, std::int64_t from) {
+  while (std::ssize(request.unseen) > from) {
+    if (request.unseen.back().slot >= 0) free_slots_.push_back(request.unseen.back().slot);
+    request.unseen.pop_back();
+  }
 }
 
 bool CudaEagleDrafter::hold(Request& request, std::int64_t positions) {
@@ -53,44 +66,66 @@ bool CudaEagleDrafter::hold(Request& request, std::int64_t positions) {
   return true;
 }
 
-void CudaEagleDrafter::join(const ComputedTokens& some, std::int64_t skipped,
-                            std::vector<std::uint16_t>& to) const {
+std::vector<std::uint16_t> CudaEagleDrafter::joined(const ComputedTokens& some,
+                                                    std::int64_t token) const {
   const model::EagleHeadConfig& config = head_->config();
   std::vector<float> row(static_cast<std::size_t>(config.features()));
+  for (std::int64_t b = 0; b < std::ssize(config.boundaries); ++b) {
+    std::copy_n(some.residuals.data() + (b * some.count + token) * config.hidden, config.hidden,
+                row.data() + b * config.hidden);
+  }
+  head_->norm_residuals(row);
+  std::vector<std::uint16_t> halves(row.size());
+  std::ranges::transform(row, halves.begin(), to_bf16);
+  return halves;
+}
+
+void CudaEagleDrafter::add(const ComputedTokens& some, std::int64_t skipped, Request& request) {
+  if (some.device_row && some.count - skipped > std::ssize(free_slots_)) {
+    // As if it had not been shown them.
+    forget(request, 0);
+    request.first = some.begin + some.count - request.length;
+    return;
+  }
   for (std::int64_t t = skipped; t < some.count; ++t) {
-    for (std::int64_t b = 0; b < std::ssize(config.boundaries); ++b) {
-      std::copy_n(some.residuals.data() + (b * some.count + t) * config.hidden, config.hidden,
-                  row.data() + b * config.hidden);
+    if (!some.device_row) {
+      request.unseen.push_back({.residuals = joined(some, t)});
+      continue;
     }
-    head_->norm_residuals(row);
-    std::ranges::transform(row, std::back_inserter(to), to_bf16);
+    const int slot = free_slots_.back();
+    free_slots_.pop_back();
+    kept_.push_back({.from = static_cast<std::int32_t>(*some.device_row + t), .to = slot});
+    request.unseen.push_back({.residuals = {}, .slot = slot});
   }
 }
 
 void CudaEagleDrafter::computed(std::span<const ComputedTokens> tokens) {
+  kept_.clear();
   for (const ComputedTokens& some : tokens) {
     Request& request = requests_[some.id];
     const std::int64_t next = request.first + request.length;
-    const std::int64_t known = next + std::ssize(request.residuals) / features();
-    if (some.begin > known) {
-      // What came from the prefix cache has no residuals here: the head begins behind it.
-      begin_anew(request, some.begin);
+    if (some.begin > next + std::ssize(request.unseen)) {
+      // Of what came from the prefix cache, or was not shown, it has no residuals: it goes on
+      // behind, with what it saw before.
+      request.first = some.begin - request.length;
+      forget(request, 0);
     } else if (some.begin + some.count <= next) {
       continue;  // computed once more after its pages were given up
     } else {
-      request.residuals.resize(
-          static_cast<std::size_t>(std::max<std::int64_t>(0, some.begin - next) * features()));
+      forget(request, std::max<std::int64_t>(0, some.begin - next));
     }
-    join(some, std::max<std::int64_t>(0, request.first + request.length - some.begin),
-         request.residuals);
-    const std::int64_t beyond = std::ssize(request.residuals) / features() - kMostKept;
+    add(some, std::max<std::int64_t>(0, request.first + request.length - some.begin), request);
+    const std::int64_t beyond = std::ssize(request.unseen) - kMostKept;
     if (beyond <= 0) continue;
-    std::vector<std::uint16_t> kept(
-        request.residuals.begin() + static_cast<std::ptrdiff_t>(beyond * features()),
-        request.residuals.end());
+    std::deque<Unseen> last;
+    for (std::int64_t i = 0; i < kMostKept; ++i) {
+      last.push_front(std::move(request.unseen.back()));
+      request.unseen.pop_back();
+    }
     begin_anew(request, request.first + request.length + beyond);
-    request.residuals = std::move(kept);
+    request.unseen = std::move(last);
   }
+  head_->keep(kept_);
 }
 
 void CudaEagleDrafter::answer(std::span<Going> going) {
@@ -99,7 +134,9 @@ void CudaEagleDrafter::answer(std::span<Going> going) {
   const auto add = [&](const Going& one, std::int64_t begin, std::int64_t end) {
     const std::int64_t at = one.request->first + one.request->length;
     for (std::int64_t i = begin; i < end; ++i) {
-      rows.push_back({.residuals = one.request->residuals.data() + i * features(),
+      const Unseen& unseen = one.request->unseen[static_cast<std::size_t>(i)];
+      rows.push_back({.residuals = unseen.slot < 0 ? unseen.residuals.data() : nullptr,
+                      .slot = unseen.slot,
                       .token = one.wish->tokens[static_cast<std::size_t>(at + i + 1)],
                       .position = static_cast<std::int32_t>(one.request->length + i),
                       .text = static_cast<int>(texts.size())});
@@ -128,15 +165,23 @@ void CudaEagleDrafter::answer(std::span<Going> going) {
     texts.push_back(
         {.pages = one.request->pages, .last_row = static_cast<int>(std::ssize(rows)) - 1});
   }
-  const std::vector<std::int32_t> ids = head_->guess(rows, texts, static_cast<int>(most));
-  for (std::size_t t = 0; t < going.size(); ++t) {
-    Going& one = going[t];
+  const std::int64_t stride =
+      is_late_ ? head_->ask(rows, texts, static_cast<int>(most)) : std::ssize(going);
+  std::vector<std::int32_t> ids;
+  if (!is_late_) ids = head_->guess(rows, texts, static_cast<int>(most));
+  for (std::int64_t t = 0; t < std::ssize(going); ++t) {
+    Going& one = going[static_cast<std::size_t>(t)];
     for (std::int64_t g = 0; g < one.wish->most; ++g) {
-      one.draft->push_back(ids[static_cast<std::size_t>(g) * going.size() + t]);
+      const std::int64_t place = g * stride + t;
+      one.draft->push_back(is_late_ ? late_guess(place) : ids[static_cast<std::size_t>(place)]);
     }
     one.request->length += one.count;
-    one.request->residuals.clear();
+    forget(*one.request, 0);
   }
+}
+
+void CudaEagleDrafter::reveal(Draft& draft) const {
+  for (std::int32_t& id : draft) id = head_->answered(place_of_guess(id));
 }
 
 std::vector<Draft> CudaEagleDrafter::propose(std::span<const DraftWish> wishes) {
@@ -145,11 +190,14 @@ std::vector<Draft> CudaEagleDrafter::propose(std::span<const DraftWish> wishes) 
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     Request& request = requests_[wishes[i].id];
     const std::int64_t count = std::ssize(wishes[i].tokens) - 1 - request.first - request.length;
-    const bool knows = count >= 1 && std::ssize(request.residuals) >= count * features();
+    const bool knows = count >= 1 && std::ssize(request.unseen) >= count;
     if (!knows || wishes[i].most < 1) continue;
     if (!hold(request, request.length + count + wishes[i].most)) continue;
     going.push_back({.wish = &wishes[i], .request = &request, .draft = &drafts[i], .count = count});
   }
+  // Guesses of one launch can be late: another would write over their places.
+  is_late_ = has_seam_ && !going.empty() && std::ssize(going) <= kMostHeadRows &&
+             std::ranges::all_of(wishes, &DraftWish::may_be_late);
   for (std::size_t first = 0; first < going.size(); first += kMostHeadRows) {
     answer(std::span(going).subspan(first,
                                     std::min<std::size_t>(kMostHeadRows, going.size() - first)));
@@ -176,7 +224,8 @@ Expected<std::shared_ptr<Drafter>> make_cuda_eagle_drafter(const model::EagleHea
                                           static_cast<std::int64_t>(free_bytes) / 4 / page_bytes);
   const DraftHead::Config made{.device = config.device,
                                .num_pages = num_pages,
-                               .longest = std::min(config.longest, num_pages * kPage)};
+                               .longest = std::min(config.longest, num_pages * kPage),
+                               .seam = config.seam ? *config.seam : DeviceSeam{}};
   const std::int64_t needed = DraftHead::bytes_for(head.config, made);
   if (needed > static_cast<std::int64_t>(free_bytes)) {
     return Error{fmt::format(
@@ -184,7 +233,7 @@ Expected<std::shared_ptr<Drafter>> make_cuda_eagle_drafter(const model::EagleHea
         format_bytes(static_cast<double>(needed)), format_bytes(static_cast<double>(free_bytes)))};
   }
   return std::shared_ptr<Drafter>(std::make_shared<cuda::CudaEagleDrafter>(
-      std::make_unique<DraftHead>(head, embedding, made), made.num_pages, made.longest));
+      std::make_unique<DraftHead>(head, embedding, made), made));
 }
 
 }  // namespace gauntlet::engine::inline speculation

@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "kernels/cuda/device_test.h"
+#include "kernels/cuda/sampling/sample.h"
 
 namespace gauntlet::kernels::cuda::inline rows {
 namespace {
@@ -44,25 +45,155 @@ TEST(DraftRowsOnGpu, a_silu_product_is_of_gates_and_ups_apart) {
   }
 }
 
-TEST(DraftRowsOnGpu, rows_are_taken_whole_and_in_any_order) {
+TEST(DraftRowsOnGpu, inputs_are_an_embedding_and_features_each_behind_its_norm) {
   GAUNTLET_NEEDS_GPU();
-  constexpr std::int64_t kHidden = 2880;
-  const auto x = some_floats(9 * kHidden, 2);
-  const std::vector<std::int32_t> wanted = {8, 0, 3, 3};
-  const OnDevice<float> from(x), out(wanted.size() * kHidden);
-  const OnDevice<std::int32_t> rows(wanted);
-  take_rows({.x = from.get(),
-             .rows = rows.get(),
-             .out = out.get(),
-             .num_rows = std::ssize(wanted),
-             .hidden = kHidden},
-            {});
-  const auto got = out.values();
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    for (std::int64_t c = 0; c < kHidden; ++c) {
-      ASSERT_EQ(got[i * kHidden + c], x[wanted[i] * kHidden + c]) << i << ", " << c;
+  for (const std::int64_t hidden : {64, 2880, 8192}) {
+    const std::int64_t stride = 2 * hidden + 12;
+    const std::vector<std::int32_t> ids = {4, -2, 0};
+    std::vector<std::uint16_t> table;
+    for (const float value : some_floats(static_cast<std::size_t>(6 * hidden), 5)) {
+      table.push_back(bf16_bits(value));
+    }
+    const auto features = some_floats(static_cast<std::size_t>(3 * hidden), 6);
+    const auto weights = some_floats(static_cast<std::size_t>(2 * hidden), 7);
+    const OnDevice<std::uint16_t> device_table(table), out(static_cast<std::size_t>(3 * stride));
+    const OnDevice<float> device_features(features), device_weights(weights);
+    const OnDevice<float> unrounded(static_cast<std::size_t>(3 * hidden));
+    const OnDevice<std::int32_t> device_ids(ids);
+    const OnDevice<RowChoice> late(std::vector<RowChoice>{{.token = 1}, {.token = 5}});
+    join_inputs({.table = as_bf16(device_table),
+                 .ids = device_ids.get(),
+                 .late = late.get(),
+                 .features = device_features.get(),
+                 .embedding_weight = device_weights.get(),
+                 .feature_weight = device_weights.get() + hidden,
+                 .epsilon = 1e-5f,
+                 .out = as_bf16_out(out),
+                 .out_stride = stride,
+                 .unrounded = unrounded.get(),
+                 .num_rows = 3,
+                 .hidden = hidden},
+                {});
+    const auto got = out.values();
+    const auto exact = unrounded.values();
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const std::int64_t id = std::vector<std::int64_t>{4, 5, 0}[static_cast<std::size_t>(row)];
+      const auto value = [&](std::int64_t i) {
+        return i < hidden ? static_cast<double>(bf16_float(table[id * hidden + i]))
+                          : static_cast<double>(features[row * hidden + i - hidden]);
+      };
+      double squares[2] = {};
+      for (std::int64_t i = 0; i < 2 * hidden; ++i) squares[i / hidden] += value(i) * value(i);
+      for (std::int64_t i = 0; i < stride; ++i) {
+        if (i >= 2 * hidden) {
+          ASSERT_EQ(got[row * stride + i], 0) << "behind row " << row;
+          continue;
+        }
+        const double scale =
+            1 / std::sqrt(squares[i / hidden] / static_cast<double>(hidden) + 1e-5);
+        const double wanted = value(i) * scale * weights[i];
+        ASSERT_NEAR(bf16_float(got[row * stride + i]), wanted, 1e-5 + std::abs(wanted) / 250)
+            << hidden << ", " << row << ", " << i;
+        if (i < hidden) continue;
+        ASSERT_NEAR(exact[row * hidden + i - hidden], wanted, 1e-4);
+      }
     }
   }
+}
+
+TEST(DraftRowsOnGpu, residuals_are_joined_row_by_row_behind_a_norm_where_there_is_one) {
+  GAUNTLET_NEEDS_GPU();
+  constexpr std::int64_t kTokens = 5, kHidden = 260, kStride = 3 * kHidden + 20;
+  constexpr int kBoundaries = 3;
+  const auto residuals = some_floats(kBoundaries * kTokens * kHidden, 3);
+  const auto weight = some_floats(kBoundaries * kHidden, 4);
+  const OnDevice<float> from(residuals), device_weight(weight);
+  for (const bool has_norm : {false, true}) {
+    const OnDevice<std::uint16_t> out(4 * kStride);
+    JoinResiduals work{.residuals = from.get(),
+                       .tokens = kTokens,
+                       .hidden = kHidden,
+                       .boundaries = kBoundaries,
+                       .weight = has_norm ? device_weight.get() : nullptr,
+                       .epsilon = 1e-5f,
+                       .out = as_bf16_out(out),
+                       .out_stride = kStride,
+                       .num_rows = 2};
+    work.rows[0] = {.from = 4, .to = 0};
+    work.rows[1] = {.from = 1, .to = 3};
+    join_residuals(work, {});
+    const auto got = out.values();
+    for (int r = 0; r < 2; ++r) {
+      const auto value = [&](std::int64_t i) {
+        return static_cast<double>(
+            residuals[(i / kHidden * kTokens + work.rows[r].from) * kHidden + i % kHidden]);
+      };
+      double squares = 0;
+      for (std::int64_t i = 0; i < kBoundaries * kHidden; ++i) squares += value(i) * value(i);
+      const double scale = 1 / std::sqrt(squares / (kBoundaries * kHidden) + 1e-5);
+      for (std::int64_t i = 0; i < kStride; ++i) {
+        const std::uint16_t half = got[work.rows[r].to * kStride + i];
+        if (i >= kBoundaries * kHidden) {
+          ASSERT_EQ(half, 0) << "behind row " << r;
+          continue;
+        }
+        const double wanted = has_norm ? value(i) * scale * weight[i] : value(i);
+        ASSERT_NEAR(bf16_float(half), wanted, 1e-6 + std::abs(wanted) / 250) << r << ", " << i;
+        if (!has_norm) {
+          ASSERT_EQ(half, bf16_bits(static_cast<float>(wanted)));
+        }
+      }
+    }
+    EXPECT_EQ(got[kStride], 0) << "a row was written that nobody named";
+  }
+}
+
+TEST(DraftRowsOnGpu, kept_rows_replace_those_that_have_a_slot) {
+  GAUNTLET_NEEDS_GPU();
+  constexpr std::int64_t kStride = 2112;
+  std::vector<std::uint16_t> rows(4 * kStride), there(3 * kStride, 7);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint16_t>(i * 31);
+  const OnDevice<std::uint16_t> kept(rows), out(there);
+  const OnDevice<std::int32_t> slots(std::vector<std::int32_t>{3, -1, 0});
+  take_kept({.kept = as_bf16(kept),
+             .slots = slots.get(),
+             .out = as_bf16_out(out),
+             .stride = kStride,
+             .num_rows = 3},
+            {});
+  const auto got = out.values();
+  for (std::size_t i = 0; i < kStride; ++i) {
+    ASSERT_EQ(got[i], rows[3 * kStride + i]);
+    ASSERT_EQ(got[kStride + i], 7);
+    ASSERT_EQ(got[2 * kStride + i], rows[i]);
+  }
+}
+
+TEST(DraftRowsOnGpu, guesses_are_named_for_a_step_and_for_the_host) {
+  GAUNTLET_NEEDS_GPU();
+  std::vector<RowChoice> choices(300);
+  std::vector<std::int32_t> target_ids(64), wanted;
+  for (std::size_t i = 0; i < target_ids.size(); ++i) {
+    target_ids[i] = static_cast<std::int32_t>(3 * i + 5);
+  }
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    choices[i].token = static_cast<std::int32_t>(i * 7 % 65) - 1;
+    wanted.push_back(target_ids[static_cast<std::size_t>(std::max(choices[i].token, 0))]);
+  }
+  const OnDevice<RowChoice> from(choices), late(choices.size());
+  const OnDevice<std::int32_t> ids(target_ids);
+  for (RowChoice* to : {late.get(), static_cast<RowChoice*>(nullptr)}) {
+    const OnDevice<std::int32_t> host(choices.size());
+    name_guesses({.choices = from.get(),
+                  .target_ids = ids.get(),
+                  .late = to,
+                  .host = host.get(),
+                  .num_guesses = std::ssize(choices)},
+                 {});
+    EXPECT_EQ(host.values(), wanted);
+  }
+  const auto named = late.values();
+  for (std::size_t i = 0; i < named.size(); ++i) ASSERT_EQ(named[i].token, wanted[i]);
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ __global__ void __launch_bounds__(kNormThreads, kFours > 4 ? 2 : 1024 / kNormThr
     const int i = threadIdx.x + k * kNormThreads;
     if (i >= fours) break;
     if (work.experts != nullptr && work.rows == nullptr) x[i] = kept[k];
+    if (work.sums != nullptr) reinterpret_cast<float4*>(work.sums)[out_row * fours + i] = kept[k];
     const float4 w = weights[k];
     const float4 normed = {kept[k].x * scale * w.x, kept[k].y * scale * w.y,
                            kept[k].z * scale * w.z, kept[k].w * scale * w.w};

@@ -36,6 +36,7 @@ struct Norm {
   __nv_bfloat16* out = nullptr;        // [tokens, out_stride], the rest of a row stays as it is
   std::int64_t out_stride = 0;
   float* unrounded = nullptr;   // [tokens, hidden], the same before it is rounded; null: not wanted
+  float* sums = nullptr;        // [tokens, hidden], what is normed; null: not wanted
   std::int64_t num_tokens = 0;  // rows of out
   std::int64_t hidden = 0;      // a multiple of 4, at most kWidestNorm
 };

@@ -50,6 +50,7 @@ TEST(RowsOnGpu, norm_adds_the_experts_first) {
     const auto weight = random_floats(hidden, 3);
     const OnDevice<float> device_x(x), device_experts(experts), device_weight(weight);
     const OnDevice<std::uint16_t> out(tokens * (hidden + 8));
+    const OnDevice<float> device_sums(tokens * hidden);
     norm({.x = device_x.get(),
           .experts = device_experts.get(),
           .num_experts = 4,
@@ -57,10 +58,12 @@ TEST(RowsOnGpu, norm_adds_the_experts_first) {
           .epsilon = 1e-5f,
           .out = as_bf16_out(out),
           .out_stride = static_cast<std::int64_t>(hidden) + 8,
+          .sums = device_sums.get(),
           .num_tokens = static_cast<std::int64_t>(tokens),
           .hidden = static_cast<std::int64_t>(hidden)},
          {});
     const auto sums = device_x.values();
+    EXPECT_EQ(device_sums.values(), sums);
     const auto normed = out.values();
     for (std::size_t t = 0; t < tokens; ++t) {
       double squares = 0;
