@@ -60,7 +60,7 @@ GPU = {
     "server": {"streams": 256, "prompt": 1024, "output": 1024, "requests": 512, "context": 1536,
                "vocab": "200000"},
     # Requests by streams.
-    "loops": {"requests": {"1": 4, "8": 24, "64": 192, "256": 512}, "prompt": 1024, "output": 1024,
+    "loops": {"requests": {"1": 3, "8": 16, "64": 128, "256": 512}, "prompt": 1024, "output": 1024,
               "vocab": "200000"},
 }
 

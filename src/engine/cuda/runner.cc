@@ -178,8 +178,8 @@ class CudaRunner final : public Runner {
   std::vector<std::int64_t> expert_tokens_;  // [layers, experts]: of all steps
   std::shared_ptr<RankSum> rank_sum_;
   Forward forward_;
-  const DeviceSeam seam_;
   GraphCache graphs_;
+  const DeviceSeam seam_;
   LayerProbe* probe_ = nullptr;
   std::vector<double>* gaps_us_ = nullptr;
   std::array<StepClock, kInFlight + 1> clocks_;
