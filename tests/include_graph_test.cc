@@ -54,7 +54,7 @@ std::map<std::string, Folders> allowed_rooms() {
       {"engine/cpu", {"engine", "engine/kv", "engine/steps"}},
       {"engine/cuda", {"engine", "engine/kv", "engine/steps"}},
       // A drafter is what speculation says it is; the steps beside it know of none.
-      {"engine/cuda/draft", {"engine/cuda", "engine/speculation", "engine/steps"}},
+      {"engine/cuda/draft", {"engine/cuda", "engine/speculation"}},
       {"engine/speculation", {"engine", "engine/kv", "engine/sampling", "engine/steps"}},
       {"engine/ranks", {"engine", "engine/cpu", "engine/kv", "engine/steps"}},
       {"engine/serving", {"engine/kv", "engine/sampling", "engine/speculation", "engine/steps"}},
@@ -74,9 +74,6 @@ std::map<std::string, Folders> allowed_rooms() {
   // Rows pass between the others, and an unfused kernel does what one of theirs has fused.
   allowed["kernels/cuda/rows"] = {"kernels/cuda", "kernels/cuda/attention", "kernels/cuda/routing",
                                   "kernels/cuda/sampling"};
-  // A chain of guesses attends and chooses in one kernel.
-  allowed["kernels/cuda/draft"] = {"kernels/cuda", "kernels/cuda/attention",
-                                   "kernels/cuda/sampling"};
   return allowed;
 }
 
@@ -86,7 +83,7 @@ std::map<std::string, Folders> allowed_in_tests() {
           {"kernels/cpu", {"kernels/ref"}},
           {"kernels/cuda/attention", {"kernels/ref"}},
           {"engine/steps", {"engine/serving"}},
-          {"engine/cuda/draft", {"engine", "engine/serving"}},
+          {"engine/cuda/draft", {"engine", "engine/serving", "engine/steps"}},
           {"engine/serving", {"engine"}},
           {"engine/speculation", {"engine/serving"}},
           {"lab/targets", {"lab/measure"}}};

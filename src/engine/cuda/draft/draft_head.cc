@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 #include "core/check.h"
 #include "core/os/threads.h"
@@ -48,8 +47,8 @@ DraftHead::Inputs DraftHead::inputs_at(std::uint8_t* base, const StepShape& shap
   return inputs;
 }
 
-void DraftHead::halves_of(const model::Matrix& from, std::span<const std::int32_t> rows,
-                          std::uint16_t* out) {
+void DraftHead::embeddings_of(std::span<const std::int32_t> rows, std::uint16_t* out) const {
+  const model::Matrix& from = embedding_;
   constexpr std::int64_t kGrain = 64;
   parallel_for(
       std::ssize(rows),
@@ -64,12 +63,6 @@ void DraftHead::halves_of(const model::Matrix& from, std::span<const std::int32_
         }
       },
       kGrain);
-}
-
-void DraftHead::halves_of(const model::Matrix& from, std::uint16_t* out) {
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(from.rows));
-  std::iota(rows.begin(), rows.end(), 0);
-  halves_of(from, rows, out);
 }
 
 void DraftHead::norm_residuals(std::span<float> row) const {
@@ -109,9 +102,7 @@ void DraftHead::upload(std::span<const HeadRow> rows, std::span<const HeadText> 
     std::ranges::copy(pages, host.table + i * static_cast<std::size_t>(shape.table_stride));
     host.tokens[i] = row.token;
   }
-  if (target_embedding_ == nullptr) {
-    halves_of(embedding_, {host.tokens, rows.size()}, host.embeddings);
-  }
+  if (target_embedding_ == nullptr) embeddings_of({host.tokens, rows.size()}, host.embeddings);
   for (std::size_t t = 0; t < texts.size() && shape.logit_rows > 0; ++t) {
     host.last_rows[t] = texts[t].last_row;
     std::ranges::copy(texts[t].pages,
@@ -263,17 +254,6 @@ void DraftHead::choose(float* features, const std::int32_t* rows, int count, Row
                 how);
 }
 
-void DraftHead::go_on(const StepShape& shape, const Inputs& inputs, const Launch& how) {
-  GuessChain work = chain_;
-  work.context = inputs.guess_context;
-  work.table = inputs.guess_table;
-  work.features = last_;
-  work.choices = choices_;
-  work.num_guesses = shape.logit_rows;
-  work.logits = logits_;
-  guess_chain(work, how);
-}
-
 void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
   const Inputs inputs = inputs_at(inputs_, shape);
   const Launch how{.stream = stream, .overlap = Overlap::dependent};
@@ -308,9 +288,7 @@ void DraftHead::compute(const StepShape& shape, cudaStream_t stream) {
   choose(seen, inputs.last_rows, texts, choices_, stream);
   batch.num_sequences = batch.num_tokens = texts;
   batch.table = inputs.guess_table;
-  const bool is_chain = has_chain() && texts == 1 && shape.max_context() <= kMostChainContext;
-  if (is_chain) go_on(shape, inputs, how);
-  for (int g = 1; !is_chain && g < shape.logit_rows; ++g) {
+  for (int g = 1; g < shape.logit_rows; ++g) {
     const Tokens guessed{
         .table = draft_embedding_, .ids = late_, .late = choices_ + (g - 1) * texts};
     batch.context = inputs.guess_context + g * texts;

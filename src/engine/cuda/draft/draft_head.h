@@ -13,7 +13,6 @@
 #include "engine/cuda/graphs.h"
 #include "engine/steps/device_seam.h"
 #include "kernels/cuda/attention/kv_cache.h"
-#include "kernels/cuda/draft/guess_chain.h"
 #include "kernels/cuda/product/prefill_product.h"
 #include "kernels/cuda/rows/draft_rows.h"
 #include "kernels/cuda/sampling/sample.h"
@@ -26,10 +25,6 @@ inline constexpr int kMostHeadRows = 256;
 inline constexpr int kMostGuesses = 31;
 /// Positions of all texts together whose residuals wait on the device until they are read.
 inline constexpr int kKeptRows = 1024;
-
-/// How one text's guesses behind the first are launched: by one kernel where the head is small
-/// enough, or always by those of the layer.
-enum class GuessLaunches { chain, layer };
 
 /// One position of a text: what the target left at it, the token after it.
 struct HeadRow {
@@ -53,7 +48,6 @@ class DraftHead {
     std::int64_t num_pages = 0;  // of keys and values, 64 positions each, for all texts together
     std::int64_t longest = 0;    // positions of one text
     Graphs graphs = Graphs::on;
-    GuessLaunches guesses = GuessLaunches::chain;
     DeviceSeam seam = {};  // of the target; without one, the head has a stream of its own
   };
   /// `embedding` is the target's, where the head has none of its own.
@@ -102,11 +96,8 @@ class DraftHead {
   class Layout;
   class Loader;
   Inputs inputs_at(std::uint8_t* base, const StepShape& shape) const;
-  /// These rows of a matrix, as bf16.
-  static void halves_of(const model::Matrix& from, std::span<const std::int32_t> rows,
-                        std::uint16_t* out);
-  static void halves_of(const model::Matrix& from, std::uint16_t* out);
-  bool has_chain() const { return chain_.qkv != nullptr; }
+  /// Rows of the embedding, as bf16.
+  void embeddings_of(std::span<const std::int32_t> rows, std::uint16_t* out) const;
   void upload(std::span<const HeadRow> rows, std::span<const HeadText> texts,
               const StepShape& shape);
   void start(const StepShape& shape);
@@ -126,8 +117,6 @@ class DraftHead {
                const kernels::cuda::AttentionBatch& batch, cudaStream_t stream);
   void attend(RowsOf rows_of, const kernels::cuda::AttentionBatch& batch,
               const kernels::cuda::Launch& how);
-  /// All guesses of one text behind the first.
-  void go_on(const StepShape& shape, const Inputs& inputs, const kernels::cuda::Launch& how);
   /// From these rows of features, all in order where there are none, which are kept as `last_`.
   void choose(float* features, const std::int32_t* rows, int count, kernels::cuda::RowChoice* out,
               cudaStream_t stream);
@@ -156,7 +145,6 @@ class DraftHead {
   const std::int32_t* target_ids_ = nullptr;         // [draft_vocab]
   const std::int32_t *ascending_ = nullptr, *late_ = nullptr;  // 0, 1, ..; -1, -2, ..
   kernels::cuda::KvCache cache_;
-  kernels::cuda::GuessChain chain_;  // without a launch's inputs; its weights null: too large
 
   std::uint8_t* inputs_ = nullptr;
   __nv_bfloat16* kept_ = nullptr;  // [kKeptRows, stride(features)]

@@ -31,14 +31,6 @@ std::int64_t partial_bytes(const EagleHeadConfig& config, int max_context, int n
   return static_cast<std::int64_t>(most);
 }
 
-GuessChainShape chain_shape_of(const EagleHeadConfig& config) {
-  return {.hidden = config.hidden,
-          .intermediate = config.intermediate,
-          .vocab = config.draft_vocab,
-          .num_heads = static_cast<int>(config.num_heads),
-          .num_kv_heads = static_cast<int>(config.num_kv_heads)};
-}
-
 }  // namespace
 
 /// Brings the head's matrices to where the layout has them.
@@ -74,22 +66,6 @@ class DraftHead::Loader {
         at += own.bytes();
       }
     }
-  }
-  /// The same, row by row, as bf16.
-  const __nv_bfloat16* rows(Layout& layout, const std::vector<const Matrix*>& sources) {
-    std::int64_t numbers = 0;
-    for (const Matrix* source : sources) numbers += source->rows * source->cols;
-    auto* to = layout.take<__nv_bfloat16>(numbers);
-    if (!is_filling) return to;
-    std::vector<std::uint16_t> halves(static_cast<std::size_t>(numbers));
-    std::uint16_t* next = halves.data();
-    for (const Matrix* source : sources) {
-      halves_of(*source, next);
-      next += source->rows * source->cols;
-    }
-    cuda_check(cudaMemcpy(to, halves.data(), halves.size() * sizeof(std::uint16_t),
-                          cudaMemcpyHostToDevice));
-    return to;
   }
   void finish() { uploader_.finish(); }
   bool is_filling = false;
@@ -136,9 +112,6 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
       .logit_rows = kMostGuesses};
   const std::int64_t input_bytes = inputs_at(nullptr, largest).bytes;
   const std::int64_t positions = config.longest + kMostGuesses;
-  const GuessChainShape chain_shape = chain_shape_of(shape);
-  const bool has_one_kernel =
-      config.guesses == GuessLaunches::chain && fits_guess_chain(chain_shape);
   Loader loader(head.storage);
   std::int64_t draft_rows_at = 0;
   const auto lay_out = [&](Layout& at) {
@@ -169,24 +142,6 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
               .v = at.take<__nv_bfloat16>(cache_numbers),
               .num_pages = static_cast<int>(config.num_pages + 1),
               .num_kv_heads = static_cast<int>(shape.num_kv_heads)};
-    if (has_one_kernel) {
-      chain_ = {.shape = chain_shape,
-                .qkv = loader.rows(at, {&head_.q, &head_.k, &head_.v}),
-                .o = loader.rows(at, {&head_.o}),
-                .gate_up = loader.rows(at, {&head_.gate, &head_.up}),
-                .down = loader.rows(at, {&head_.down}),
-                .lm_head = loader.rows(at, {&head_.lm_head}),
-                .embedding = draft_embedding_,
-                .input_norm = input_norm_,
-                .hidden_norm = hidden_norm_,
-                .mlp_norm = mlp_norm_,
-                .final_norm = final_norm_,
-                .epsilon = static_cast<float>(shape.rms_epsilon),
-                .norm_before_residual = shape.norm_before_residual,
-                .rope = rope_,
-                .cache = cache_,
-                .scratch = at.take<float>(chain_shape.scratch())};
-    }
     inputs_ = at.take<std::uint8_t>(input_bytes);
     joined_ = at.take<__nv_bfloat16>(rows * stride(2 * hidden));
     normed_ = at.take<__nv_bfloat16>(rows * stride(hidden));
@@ -225,7 +180,7 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
   }
   copy(rope_, angles.data(), angles.size() * sizeof(float2));
   std::vector<std::uint16_t> drafted(static_cast<std::size_t>(shape.draft_vocab * hidden));
-  halves_of(embedding_, head_.target_ids, drafted.data());
+  embeddings_of(head_.target_ids, drafted.data());
   copy(draft_embedding_, drafted.data(), drafted.size() * sizeof(std::uint16_t));
   std::vector<std::int32_t> ascending(kMostHeadRows + 1), late(kMostHeadRows);
   std::iota(ascending.begin(), ascending.end(), 0);
@@ -271,9 +226,7 @@ std::int64_t DraftHead::bytes_for(const EagleHeadConfig& head, const Config& con
                                              10 * inner + 4 * head.draft_vocab + 8 * pages);
   const std::int64_t kept =
       config.seam.stream != nullptr ? 2 * kKeptRows * stride(head.features()) : 0;
-  const GuessChainShape chain = chain_shape_of(head);
-  const std::int64_t one_kernel = fits_guess_chain(chain) ? 2 * chain.weights() : 0;
-  return weights + cache + rows + kept + one_kernel +
+  return weights + cache + rows + kept +
          partial_bytes(head, pages * kPageTokens, device_facts().num_sms);
 }
 

@@ -1,9 +1,7 @@
 // Does a head on a GPU guess what its golden values say, through a service, by graphs and without,
 // and beside others?
-#include <algorithm>
 #include <map>
 
-#include "core/random.h"
 #include "engine/cuda/draft/eagle_drafter.h"
 #include "engine/golden.h"
 #include "engine/serving/recorded_events.h"
@@ -70,13 +68,9 @@ TEST(EagleOnGpu, drafts_what_the_golden_values_say) {
   GoldenHead here;
   const model::EagleHeadConfig& shape = here.head.config;
   const std::int64_t features = shape.features();
-  for (const auto& [graphs, guesses] : {std::pair{Graphs::off, GuessLaunches::layer},
-                                        {Graphs::on, GuessLaunches::layer},
-                                        {Graphs::off, GuessLaunches::chain},
-                                        {Graphs::on, GuessLaunches::chain}}) {
-    SCOPED_TRACE(guesses == GuessLaunches::chain ? "chain" : "layer");
+  for (const Graphs graphs : {Graphs::off, Graphs::on}) {
     DraftHead head(here.head, here.weights.embedding,
-                   {.num_pages = 64, .longest = 4096, .graphs = graphs, .guesses = guesses});
+                   {.num_pages = 64, .longest = 4096, .graphs = graphs});
     std::vector<std::int32_t> pages(64);
     for (std::size_t i = 0; i < pages.size(); ++i) {
       pages[i] = static_cast<std::int32_t>(i * 29 % 64);
@@ -128,61 +122,6 @@ TEST(EagleOnGpu, drafts_what_the_golden_values_say) {
         const float margin =
             entry.at("top8")[i][0][1].get<float>() - entry.at("top8")[i][1][1].get<float>();
         if (got[i] != drafted[i] && margin < kClear) break;  // another way from here on
-      }
-    }
-  }
-}
-
-TEST(EagleOnGpu, goes_on_by_one_kernel_as_by_those_of_its_layer) {
-  if (const auto reason = no_cuda_executor_reason(); !reason.empty()) GTEST_SKIP() << reason;
-  const auto weights = golden_model("gauntlet-tiny");
-  for (const bool norm_before_residual : {false, true}) {
-    model::EagleHead random = model::random_eagle_head(weights.config, 3);
-    random.config.norm_before_residual = norm_before_residual;
-    const std::int64_t features = random.config.features();
-    const DraftHead::Config config{
-        .num_pages = 64, .longest = 4096, .guesses = GuessLaunches::layer};
-    DraftHead::Config chained = config;
-    chained.guesses = GuessLaunches::chain;
-    DraftHead layer(random, weights.embedding, config), chain(random, weights.embedding, chained);
-    std::vector<std::int32_t> pages(64);
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-      pages[i] = static_cast<std::int32_t>(i * 29 % 64);
-    }
-    const std::vector<HeadText> texts = {{.pages = pages}};
-    // One position; as many as fill their pages; and enough that threads have several.
-    const Random numbers(5);
-    std::vector<std::uint16_t> residuals;
-    for (std::int64_t i = 0; i < 1090 * features; ++i) {
-      residuals.push_back(std::bit_cast<std::uint16_t>(
-          __float2bfloat16(numbers.uniform(-2, 2, static_cast<std::uint64_t>(i)))));
-    }
-    std::int32_t known = 0;
-    for (const std::int32_t length : {1, 127, 1090}) {
-      std::vector<HeadRow> rows;
-      const auto row = [&](std::int32_t at) {
-        return HeadRow{
-            .residuals = residuals.data() + at * features, .token = at * 37 % 4096, .position = at};
-      };
-      for (; known < length - 1; ++known) {
-        rows.push_back(row(known));
-        if (rows.size() < 200 && known + 1 < length - 1) continue;
-        layer.see(rows, texts);
-        chain.see(rows, texts);
-        rows.clear();
-      }
-      for (int count = 2; count <= 5; ++count) {
-        const std::vector<HeadRow> last = {row(length - 1)};
-        const auto wanted = layer.guess(last, texts, count), got = chain.guess(last, texts, count);
-        const bool same_way = std::equal(wanted.begin(), wanted.end() - 1, got.begin());
-        EXPECT_TRUE(same_way || count > 2) << "the first guess is made alike";
-        if (!same_way) break;
-        const auto logits = layer.last_logits(1), others = chain.last_logits(1);
-        const float largest = std::ranges::max(logits);
-        for (std::size_t i = 0; i < logits.size(); ++i) {
-          ASSERT_NEAR(logits[i], others[i], 0.02f * largest)
-              << "position " << length << ", guess " << count << ", id " << i;
-        }
       }
     }
   }
