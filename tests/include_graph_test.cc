@@ -54,7 +54,7 @@ std::map<std::string, Folders> allowed_rooms() {
       {"engine/cpu", {"engine", "engine/kv", "engine/steps"}},
       {"engine/cuda", {"engine", "engine/kv", "engine/steps"}},
       // A drafter is what speculation says it is; the steps beside it know of none.
-      {"engine/cuda/draft", {"engine/cuda", "engine/speculation"}},
+      {"engine/cuda/draft", {"engine/cuda", "engine/speculation", "engine/steps"}},
       {"engine/speculation", {"engine", "engine/kv", "engine/sampling", "engine/steps"}},
       {"engine/ranks", {"engine", "engine/cpu", "engine/kv", "engine/steps"}},
       {"engine/serving", {"engine/kv", "engine/sampling", "engine/speculation", "engine/steps"}},
@@ -83,7 +83,7 @@ std::map<std::string, Folders> allowed_in_tests() {
           {"kernels/cpu", {"kernels/ref"}},
           {"kernels/cuda/attention", {"kernels/ref"}},
           {"engine/steps", {"engine/serving"}},
-          {"engine/cuda/draft", {"engine", "engine/serving", "engine/steps"}},
+          {"engine/cuda/draft", {"engine", "engine/serving"}},
           {"engine/serving", {"engine"}},
           {"engine/speculation", {"engine/serving"}},
           {"lab/targets", {"lab/measure"}}};
