@@ -236,18 +236,21 @@ def compare_loops(gauntlet, settings, name, rounds):
             figure["alone"].append(loop["alone_tok_s"])
             figure["bare"].append(loop["tok_s"]["value"])
             figure["gap_us"].append(loop["gap_us"])
+            print(f"{name:16} {loop['streams']:>3} streams without HTTP: "
+                  f"{loop['percent_of_alone']:.1f}% of {loop['alone_tok_s']:.0f} tok/s by prefill and "
+                  f"decode alone, {loop['gap_us']} us between steps", flush=True)
         most = max(what["requests"], key=int)
         with Server(gauntlet, settings["model"] + ["--max-sequences", most]) as server:
             for streams, figure in figures.items():
                 figure["http"].append(load_loop(gauntlet, server.url, what, streams))
+                print(f"{name:16} {streams:>3} streams through HTTP: "
+                      f"{100 * figure['http'][-1] / figure['alone'][-1]:.1f}% of it", flush=True)
     for streams, figure in figures.items():
         for way in ("bare", "http"):
             figure[f"{way}_of_alone"] = student([a / b for a, b in zip(figure[way], figure["alone"])])
-        print(f"{name:16} {streams:>3} streams of {what['prompt']} + {what['output']}: "
-              f"{figure['alone'][-1]:.0f} output tok/s by prefill and decode alone; without HTTP "
-              f"{interval_text(figure['bare_of_alone'])} of it, through HTTP "
-              f"{interval_text(figure['http_of_alone'])}; {figure['gap_us'][-1]} us between steps",
-              flush=True)
+        print(f"{name:16} {streams:>3} streams of {what['prompt']} + {what['output']}: without HTTP "
+              f"{interval_text(figure['bare_of_alone'])} of prefill and decode alone, through HTTP "
+              f"{interval_text(figure['http_of_alone'])}", flush=True)
     return figures
 
 
