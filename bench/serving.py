@@ -151,19 +151,30 @@ def compare(gauntlet, settings, name, rounds):
     return {"figures": figures, "ratios": ratios, "ratio": middle}
 
 
-def serve_streams(gauntlet, settings, name):
-    """Output tokens per second of a closed loop through HTTP, client included: while the load is
-    on, and over whole waves of requests."""
-    what = settings[name]
+def load_arguments(what):
+    """A closed loop of so many streams."""
     streams = str(what["streams"])
     arguments = ["--concurrency", streams, "--requests", str(what["requests"]), "--warmup", streams,
                  "--prompt-tokens", str(what["prompt"]), "--output-tokens", str(what["output"]),
                  "--temperature", "0"]
-    if "vocab" in what:
-        arguments += ["--vocab", what["vocab"]]
-    with Server(gauntlet, settings["model"] + ["--max-sequences", streams]
+    return arguments + (["--vocab", what["vocab"]] if "vocab" in what else [])
+
+
+def run_bench(gauntlet, arguments):
+    bench = subprocess.run([gauntlet, "bench", *arguments, "--activations", "auto", "--format", "json"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if bench.returncode != 0:
+        sys.exit(f"serving.py: bench failed: {bench.stderr}")
+    return json.loads(bench.stdout)
+
+
+def serve_streams(gauntlet, settings, name):
+    """Output tokens per second of a closed loop through HTTP, client included: while the load is
+    on, and over whole waves of requests."""
+    what = settings[name]
+    with Server(gauntlet, settings["model"] + ["--max-sequences", str(what["streams"])]
                 + what.get("arguments", [])) as server:
-        point = load(gauntlet, server.url, arguments)["points"][0]
+        point = load(gauntlet, server.url, load_arguments(what))["points"][0]
     return tuple(part["output_tokens_per_s"]["value"] for part in (point["steady"] or point, point))
 
 
@@ -171,14 +182,9 @@ def bench_streams(gauntlet, settings, name):
     """The same without HTTP: the engine's decoding alone, and the closed loop over its service."""
     what = settings[name]
     loop = ":".join(str(what[key]) for key in ("streams", "prompt", "output", "requests"))
-    bench = subprocess.run(
-        [gauntlet, "bench", *settings["model"], "--batch", str(what["streams"]), "--context",
-         str(what["context"]), "--decode", "64", "--prefill", str(what["prompt"]),
-         "--closed-loop", loop, "--activations", "auto", "--format", "json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if bench.returncode != 0:
-        sys.exit(f"serving.py: bench failed: {bench.stderr}")
-    result = json.loads(bench.stdout)
+    result = run_bench(gauntlet, [*settings["model"], "--batch", str(what["streams"]), "--context",
+                                  str(what["context"]), "--decode", "64", "--prefill",
+                                  str(what["prompt"]), "--closed-loop", loop])
     rows = {row["test"]: row["tok_s"]["value"] for row in result["rows"]}
     return rows["decode"], result["closed_loops"][0]["tok_s"]["value"]
 
@@ -209,42 +215,43 @@ def compare_with_bench(gauntlet, settings, name, rounds):
             "of_decode": of_decode, "of_bare": of_bare}
 
 
-def load_loop(gauntlet, url, what, streams):
-    """Output tokens per second through HTTP over whole waves of requests."""
-    arguments = ["--concurrency", streams, "--requests", str(what["requests"][streams]), "--warmup",
-                 streams, "--prompt-tokens", str(what["prompt"]), "--output-tokens",
-                 str(what["output"]), "--temperature", "0", "--vocab", what["vocab"]]
-    return load(gauntlet, url, arguments)["points"][0]["output_tokens_per_s"]["value"]
+def bench_loops(gauntlet, settings, what, figures):
+    """Closed loops without HTTP, and what prefill and decode alone would give."""
+    loops = ",".join(f"{streams}:{what['prompt']}:{what['output']}:{requests}"
+                     for streams, requests in what["requests"].items())
+    result = run_bench(gauntlet, [*settings["model"], "--prefill", "64", "--decode", "16",
+                                  "--no-ceilings", "--closed-loop", loops])
+    for loop in result["closed_loops"]:
+        figure = figures[str(loop["streams"])]
+        figure["alone"].append(loop["alone_tok_s"])
+        figure["bare"].append(loop["tok_s"]["value"])
+        figure["gap_us"].append(loop["gap_us"])
+        print(f"{loop['streams']:>5} streams without HTTP: {loop['tok_s']['value']:.0f} output tok/s, "
+              f"{loop['percent_of_alone']:.1f}% of prefill and decode alone, {loop['gap_us']} us "
+              "between steps", flush=True)
+
+
+def serve_loops(gauntlet, settings, what, figures):
+    """The same through HTTP, of one server."""
+    most = max(what["requests"], key=int)
+    with Server(gauntlet, settings["model"] + ["--max-sequences", most]) as server:
+        for streams, figure in figures.items():
+            arguments = load_arguments({**what, "streams": int(streams),
+                                        "requests": what["requests"][streams]})
+            point = load(gauntlet, server.url, arguments)["points"][0]
+            figure["http"].append(point["output_tokens_per_s"]["value"])
+            print(f"{streams:>5} streams through HTTP: {figure['http'][-1]:.0f} output tok/s",
+                  flush=True)
 
 
 def compare_loops(gauntlet, settings, name, rounds):
-    """Closed loops of several widths, bare and through HTTP, beside prefill and decode alone."""
+    """Closed loops of several widths, bare and through HTTP, in turns."""
     what = settings[name]
-    loops = ",".join(f"{streams}:{what['prompt']}:{what['output']}:{requests}"
-                     for streams, requests in what["requests"].items())
     figures = {streams: {"alone": [], "bare": [], "http": [], "gap_us": []}
                for streams in what["requests"]}
-    for _ in range(rounds):
-        bench = subprocess.run(
-            [gauntlet, "bench", *settings["model"], "--prefill", "64", "--decode", "16",
-             "--no-ceilings", "--activations", "auto", "--closed-loop", loops, "--format", "json"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if bench.returncode != 0:
-            sys.exit(f"serving.py: bench failed: {bench.stderr}")
-        for loop in json.loads(bench.stdout)["closed_loops"]:
-            figure = figures[str(loop["streams"])]
-            figure["alone"].append(loop["alone_tok_s"])
-            figure["bare"].append(loop["tok_s"]["value"])
-            figure["gap_us"].append(loop["gap_us"])
-            print(f"{name:16} {loop['streams']:>3} streams without HTTP: "
-                  f"{loop['percent_of_alone']:.1f}% of {loop['alone_tok_s']:.0f} tok/s by prefill and "
-                  f"decode alone, {loop['gap_us']} us between steps", flush=True)
-        most = max(what["requests"], key=int)
-        with Server(gauntlet, settings["model"] + ["--max-sequences", most]) as server:
-            for streams, figure in figures.items():
-                figure["http"].append(load_loop(gauntlet, server.url, what, streams))
-                print(f"{name:16} {streams:>3} streams through HTTP: "
-                      f"{100 * figure['http'][-1] / figure['alone'][-1]:.1f}% of it", flush=True)
+    for index in range(rounds):
+        for way in (bench_loops, serve_loops)[::1 if index % 2 == 0 else -1]:
+            way(gauntlet, settings, what, figures)
     for streams, figure in figures.items():
         for way in ("bare", "http"):
             figure[f"{way}_of_alone"] = student([a / b for a, b in zip(figure[way], figure["alone"])])

@@ -25,12 +25,13 @@ def run(gauntlet, targets):
 def main():
     arguments = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     arguments.add_argument("targets", nargs="+")
-    arguments.add_argument("--gauntlet", default="build/release/gauntlet")
+    here = os.path.dirname(os.path.abspath(__file__))
+    arguments.add_argument("--gauntlet", default=os.path.join(here, "../build/release/gauntlet"))
     arguments.add_argument("--json")
     given = arguments.parse_args()
     results = run(given.gauntlet, given.targets)
     record = {
-        "command": ["bench/targets.py", "--json", given.json, *given.targets],
+        "command": ["bench/targets.py", *sys.argv[1:]],
         "machine": results["machine"]["cpu"]["model"],
         "version": "{version} ({commit})".format(**results["build"]),
         "results": {

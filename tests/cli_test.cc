@@ -72,9 +72,9 @@ TEST(ListCommand, shows_every_pair_of_the_catalogue_as_json) {
   EXPECT_EQ(static_cast<int>(targets.size()), pairs_in_catalogue());
   for (const json& target : targets) {
     EXPECT_THAT(keys_of(target),
-                testing::UnorderedElementsAre("id", "chapter", "name", "kinds", "sides",
-                                              "technique", "title", "claim", "claims", "goal",
-                                              "backends", "needs", "tags", "knobs"))
+                testing::UnorderedElementsAre(
+                    "id", "chapter", "name", "kinds", "sides", "technique", "title", "claim",
+                    "claims", "goal", "backends", "needs", "yardstick_needs", "tags", "knobs"))
         << target;
   }
 }

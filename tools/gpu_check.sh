@@ -62,6 +62,11 @@ start_tests() {  # kind program tool filter name
   become_tests "$@" "$limit" < /dev/null &
   name_of[$!]=$5 began_at[$!]=$(now_us) limit_of[$!]=$limit
 }
+# A sanitizer's words stand far above the end of a log.
+what_it_said() {
+  { grep -aE 'Race reported|[Hh]azard|Invalid |Uninitialized |SUMMARY' "$1" || true; } | sort | uniq -c | sort -rn | head -8
+  tail -25 "$1"
+}
 finish_tests() {
   local pid code=0
   wait -n -p pid "${!name_of[@]}" || code=$?
@@ -72,7 +77,7 @@ finish_tests() {
     return
   fi
   take --unit "$name" --gtest "$(log_of "$name").json" --exit-code $code --seconds "$(since "${began_at[$pid]}")" || true
-  [ $code -eq 0 ] || tail -25 "$(log_of "$name")"
+  [ $code -eq 0 ] || what_it_said "$(log_of "$name")"
 }
 run_tests() {  # at once, kinds...
   local at_once=$1 lines line fields

@@ -45,7 +45,10 @@ start_mps() {
   command -v nvidia-cuda-mps-control > /dev/null || return 0
   export CUDA_MPS_PIPE_DIRECTORY=$folder/mps CUDA_MPS_LOG_DIRECTORY=$folder/mps-log
   mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
-  nvidia-cuda-mps-control -d && own_mps=yes
+  if nvidia-cuda-mps-control -d; then own_mps=yes; return; fi
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  check_began=$(ms)
+  report FAIL MPS "its daemon did not start"
 }
 stop_mps() {
   [ -n "$own_mps" ] || return 0

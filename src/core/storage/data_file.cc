@@ -102,7 +102,8 @@ Expected<std::unique_ptr<DataFile>> DataFile::of_words(const std::filesystem::pa
 Expected<void> DataFile::evict() const {
   // Pages that another CPU has yet to put on a list survive a first attempt. So do pages that are
   // still read ahead of a reader that has ended, and mincore() tells of them only once they are
-  // there: where something was held, it is looked at again a while later.
+  // there: where something was held, it is looked at again a while later, if not so late that a
+  // disk that seeks is done, too.
   std::int64_t left = 0;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto held = cached_bytes();

@@ -1,5 +1,6 @@
 #include "core/storage/data_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -58,6 +59,19 @@ TEST_F(DataFileOnDisk, leaves_nothing_in_the_page_cache_when_it_is_evicted) {
   const auto evicted = file->evict();
   ASSERT_TRUE(evicted) << evicted.error().message;
   EXPECT_EQ(*file->cached_bytes(), 0);
+}
+
+TEST_F(DataFileOnDisk, is_not_evicted_before_what_is_still_read_ahead_has_come) {
+  const auto file = made(std::int64_t{64} << 20);
+  ASSERT_TRUE(file->evict());
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    std::vector<unsigned char> first(kDirectBytes);
+    ASSERT_TRUE(read_fully(file->cached(), first, 0));
+    ::posix_fadvise(file->cached(), 0, 0, POSIX_FADV_WILLNEED);
+    ASSERT_TRUE(file->evict());
+    ::usleep(50000);
+    EXPECT_EQ(*file->cached_bytes(), 0);
+  }
 }
 
 TEST_F(DataFileOnDisk, leaves_nothing_in_the_page_cache_when_it_is_read_past_it) {

@@ -72,6 +72,7 @@ void Service::time_step(const Flight& flight, const std::vector<Outcome>& outcom
   TimedStep step{.seconds = now_s - started_s,
                  .drafts = flight.drafts,
                  .feed_seconds = flight.feed_s,
+                 .fed = flight.fed,
                  .fills = !flight.is_ahead && !flights_.empty()};
   for (std::size_t i = 0; i < flight.plan.work.size(); ++i) {
     const Work& work = flight.plan.work[i];

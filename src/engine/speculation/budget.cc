@@ -50,6 +50,10 @@ bool was_asked(const TimedStep& step, std::size_t drafter) {
   return drafter < step.drafts.size() && step.drafts[drafter].longest > 0;
 }
 
+bool was_fed(const TimedStep& step, std::size_t drafter) {
+  return std::ranges::find(step.fed, drafter) != step.fed.end();
+}
+
 double guessing_s(const TimedStep& step) {
   double seconds = step.feed_seconds;
   for (const TimedDrafts& drafts : step.drafts) seconds += drafts.seconds;
@@ -271,7 +275,7 @@ void DraftBudget::learn(const TimedStep& step) {
       double& seconds = drafter.seconds[drafts.longest];
       seconds = mixed(seconds, drafts.seconds / static_cast<double>(drafts.requests));
     }
-    if (drafter.is_fed && step.requests > 0 && step.prompt_tokens == 0) {
+    if (was_fed(step, d) && step.requests > 0 && step.prompt_tokens == 0) {
       drafter.feed_s =
           mixed(drafter.feed_s, step.feed_seconds / static_cast<double>(step.requests));
     }
@@ -282,8 +286,9 @@ void DraftBudget::learn(const TimedStep& step) {
 void DraftBudget::learn_cost(const TimedStep& step) {
   const bool is_bare = step.rows == step.requests;
   // Its time is that of a plain step only where nobody had to be shown it.
-  if (is_bare && (step.fills || std::ranges::any_of(drafters_, &Drafter::is_fed))) return;
+  if (is_bare && (step.fills || !step.fed.empty())) return;
   const double now = step.seconds - guessing_s(step);
+  if (now <= 0) return;  // by other clocks its guesses took all of it
   double& seconds = seconds_[step.rows];
   if (is_bare && plain_steps_++ < kFirstPlainSteps && seconds > 0) {
     seconds = std::min(seconds, now);
@@ -297,8 +302,7 @@ void DraftBudget::learn_cost(const TimedStep& step) {
 /// The account of guessing: what a step's tokens would have taken without, less what they took.
 void DraftBudget::settle(const TimedStep& step) {
   const double guess_s = guessing_s(step);
-  const bool is_plain = step.rows == step.requests && guess_s == 0 &&
-                        std::ranges::none_of(drafters_, &Drafter::is_fed) &&
+  const bool is_plain = step.rows == step.requests && guess_s == 0 && step.fed.empty() &&
                         std::ranges::none_of(step.drafts, [](const auto& d) { return d.longest; });
   if (!has_credit_ && step.requests > 0) {
     has_credit_ = true;

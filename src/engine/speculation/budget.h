@@ -39,6 +39,7 @@ struct TimedStep {
   double seconds = 0;                    // guessing and feeding included
   std::vector<TimedDrafts> drafts = {};  // by drafter; fewer: the others were not asked
   double feed_seconds = 0;               // of drafters that must be shown what steps compute
+  std::vector<std::size_t> fed = {};     // drafters that are shown what it computed
   std::int64_t prompt_tokens = 0;
   /// Where steps overlap: the next one was started behind it, and itself behind none. It took
   /// longer than those that follow.

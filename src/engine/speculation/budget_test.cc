@@ -84,6 +84,7 @@ Played play(const Machine& machine, std::int64_t steps, std::int64_t most = 7,
       was_fed[d] = budget.feeds(d);
       played.fed_steps += was_fed[d];
       if (was_fed[d]) {
+        step.fed.push_back(d);
         step.feed_seconds += machine.guessers[d].feed_s * static_cast<double>(step.rows);
       }
       step.seconds += step.drafts[d].seconds;
@@ -229,7 +230,7 @@ TEST(DraftBudget, pays_for_what_a_prompt_costs_that_a_head_is_shown) {
   DraftBudget budget(DraftLengths::measured, 7, {Feeding::residuals});
   budget.begin_step(0);
   EXPECT_TRUE(budget.feeds(0)) << "nothing is known yet";
-  budget.add({.seconds = 10, .feed_seconds = 5, .prompt_tokens = 100});
+  budget.add({.seconds = 10, .feed_seconds = 5, .fed = {0}, .prompt_tokens = 100});
   EXPECT_LT(budget.credit_s(), -4.8);
   budget.begin_step(1);
   EXPECT_FALSE(budget.feeds(0)) << "this step tells what one costs without";

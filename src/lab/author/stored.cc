@@ -1,6 +1,7 @@
 #include "lab/author/stored.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "core/check.h"
@@ -48,17 +49,22 @@ Side reading_hot(std::shared_ptr<StoredWords> stored, Side side) {
 Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts,
                     ThreadPool& pool) {
   const int file = stored->file().direct();
-  return reading_cold(stored, Side([parts, &pool, file] {
-    const std::int64_t per_part = (parts.bytes + kRequestBytes - 1) / kRequestBytes;
-    pool.for_ranges(parts.count * per_part, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t part = i / per_part, at = i % per_part * kRequestBytes;
-        const auto count = static_cast<std::size_t>(std::min(kRequestBytes, parts.bytes - at));
-        require(read_fully(file, {parts.out + part * parts.bytes + at, count},
-                           parts.start[part] * kDirectBytes + at));
-      }
-    });
-  }));
+  return reading_cold(
+      stored, Side([parts, &pool, file] {
+        const std::int64_t per_part = (parts.bytes + kRequestBytes - 1) / kRequestBytes;
+        std::atomic<bool> all_read = true;  // what a worker throws would end the process
+        pool.for_ranges(parts.count * per_part, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t part = i / per_part, at = i % per_part * kRequestBytes;
+            const auto count = static_cast<std::size_t>(std::min(kRequestBytes, parts.bytes - at));
+            if (!read_fully(file, {parts.out + part * parts.bytes + at, count},
+                            parts.start[part] * kDirectBytes + at)) {
+              all_read = false;
+            }
+          }
+        });
+        check(all_read, "a part can be read");
+      }));
 }
 
 void expect_parts(Reference& reference, const std::string& name, const StoredWords& stored,

@@ -30,7 +30,8 @@ struct StoredParts {
 
 /// A yardstick for one thread that reads long parts past the page cache: all threads do, 1 MiB at a
 /// time, which is what a disk's ceiling is most often found by.
-Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts, ThreadPool& pool);
+Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts,
+                    ThreadPool& pool);
 
 /// Expects in output `name`, of bytes, parts of the file one behind the other: as many as `start`
 /// has pages where they begin.

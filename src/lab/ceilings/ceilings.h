@@ -27,8 +27,8 @@ struct Ceiling {
   std::string unit;    // GB/s or GFLOP/s
   std::string method;  // the best of `tries`
   /// The truth may be above `value` by this share. How far the best method's samples were apart:
-  /// its median time over its best, less one. Of a disk: how far the best sample is above `value`,
-  /// which is a median there.
+  /// its median time over its best, less one. Of a disk: how far the second best sample is above
+  /// `value`, which is a median there.
   double spread = 0;
   std::vector<CeilingTry> tries;
   bool operator==(const Ceiling&) const = default;
@@ -44,12 +44,12 @@ struct CacheSizes {
 
 /// GB/s: dram_read, dram_write, dram_copy (read + write counted), l1_read, l2_read; CPU: llc_read,
 /// disk_read (of the folder for temporary files, what the best method gives in the median; no _1t
-/// twin); GPU: shared_read, h2d_pinned,
-/// d2h_pinned, h2d_pageable, d2h_pageable. GFLOP/s: fma_f64, fma_f32, fma_f16, fma_bf16, fma_i32,
-/// fma_i8 (vector units; a CPU's fma_bf16 and fma_i8 are its dot-product instructions); GPU:
-/// matrix_f64, matrix_tf32, matrix_f16, matrix_bf16, matrix_f8e4m3, matrix_i8 (tensor cores). A
-/// CPU's are those of all cores this process may use; each has a twin of one pinned thread, with
-/// _1t at its end (dram_read_1t, fma_f32_1t). What a machine lacks is absent.
+/// twin; a GPU's have it once a target has run there that reads a disk); GPU: shared_read,
+/// h2d_pinned, d2h_pinned, h2d_pageable, d2h_pageable. GFLOP/s: fma_f64, fma_f32, fma_f16,
+/// fma_bf16, fma_i32, fma_i8 (vector units; a CPU's fma_bf16 and fma_i8 are its dot-product
+/// instructions); GPU: matrix_f64, matrix_tf32, matrix_f16, matrix_bf16, matrix_f8e4m3, matrix_i8
+/// (tensor cores). A CPU's are those of all cores this process may use; each has a twin of one
+/// pinned thread, with _1t at its end (dram_read_1t, fma_f32_1t). What a machine lacks is absent.
 struct Ceilings {
   std::string machine_key;
   BackendKind backend = BackendKind::cpu;
@@ -79,18 +79,22 @@ std::string ceilings_path(const std::string& machine_key);
 std::optional<Ceilings> load_ceilings(const std::string& machine_key);
 Expected<void> save_ceilings(const Ceilings& ceilings);
 
-/// Of each ceiling the higher one: measured again, a busy machine may do better. A disk's grants what
-/// either saw.
+/// Of each ceiling the higher one: measured again, a busy machine may do better. A disk's grants
+/// what either saw.
 Ceilings best_of(const Ceilings& a, const Ceilings& b);
+
+/// The kept ones with the disk of another moment: what it once gave is not granted for ever.
+Ceilings with_disk_of(const Ceilings& kept, const Ceilings& moment);
 
 /// How much of a CPU the placed side uses. A GPU has one set of ceilings and ignores it.
 enum class Threads { one, all };
 
 /// Where a time sits under the ceilings.
 struct RooflinePoint {
-  double floor_ns = 0;   // the time the ceilings allow
-  double percent = 0;    // floor over measured
-  std::string bound_by;  // "memory", "disk", "compute"; empty when the ceilings lack what the cost needs
+  double floor_ns = 0;  // the time the ceilings allow
+  double percent = 0;   // floor over measured
+  std::string
+      bound_by;  // "memory", "disk", "compute"; empty when the ceilings lack what the cost needs
   double intensity = 0;  // FLOPs per byte; 0 when no bytes move
 };
 

@@ -63,10 +63,8 @@ class DiskReads {
     std::uint64_t in_flight = 0;
     while (left > 0) {
       for (; in_flight < kInFlight && asked < kPartBytes; asked += request, ++in_flight) {
-        ring.prepare({.file = file_.direct(),
-                      .to = to_ + asked,
-                      .bytes = request,
-                      .offset = from + asked});
+        ring.prepare(
+            {.file = file_.direct(), .to = to_ + asked, .bytes = request, .offset = from + asked});
       }
       if (const auto handed_over = ring.submit_and_wait(1); !handed_over) return handed_over;
       for (RingCompletion completion; ring.take(completion); --in_flight) {
@@ -102,7 +100,7 @@ std::vector<Method> methods(const DataFile& file, DiskReads& reads, IoRing* ring
     all.push_back({fmt::format("O_DIRECT, {} MiB", mib), [&, request](std::int64_t from) {
                      return reads.blocking(file.direct(), 1, request, from);
                    }});
-    if (reads.threads() > 1) {
+    if (reads.threads() > 1 && (mib == 1 || request * reads.threads() <= kPartBytes)) {
       all.push_back({fmt::format("O_DIRECT, {} MiB, {} threads", mib, reads.threads()),
                      [&, request](std::int64_t from) {
                        return reads.blocking(file.direct(), reads.threads(), request, from);
@@ -114,10 +112,9 @@ std::vector<Method> methods(const DataFile& file, DiskReads& reads, IoRing* ring
                  }});
   if (ring == nullptr) return all;
   for (const std::int64_t kib : {256, 1024}) {
-    all.push_back({fmt::format("io_uring, {} x {} KiB", kInFlight, kib),
-                   [&reads, ring, kib](std::int64_t from) {
-                     return reads.queued(*ring, kib << 10, from);
-                   }});
+    all.push_back(
+        {fmt::format("io_uring, {} x {} KiB", kInFlight, kib),
+         [&reads, ring, kib](std::int64_t from) { return reads.queued(*ring, kib << 10, from); }});
   }
   return all;
 }
@@ -147,11 +144,10 @@ void add_disk_ceiling(const std::filesystem::path& folder, Ceilings& ceilings) {
   }
   for (Method& method : all) {
     if (!method.works) continue;
-    record_median(ceilings,
-                  {.ceiling = "disk_read",
-                   .method = method.name,
-                   .amount = static_cast<double>(kPartBytes)},
-                  std::move(method.seconds));
+    record_median(
+        ceilings,
+        {.ceiling = "disk_read", .method = method.name, .amount = static_cast<double>(kPartBytes)},
+        std::move(method.seconds));
   }
 }
 

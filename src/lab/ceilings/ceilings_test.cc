@@ -194,13 +194,15 @@ TEST(Ceilings, say_how_far_the_samples_of_the_best_method_were_apart) {
   EXPECT_NEAR(ceilings.values.at("dram_read").spread, 0.5, 1e-12);
 }
 
-TEST(Ceilings, of_what_may_be_lucky_are_medians_and_grant_the_luckiest_sample) {
+TEST(Ceilings, of_what_may_be_lucky_are_medians_and_grant_the_second_best_sample) {
   Ceilings ceilings;
-  record_median(ceilings, {.ceiling = "disk_read", .method = "a", .amount = 2e9}, {1, 2, 0.5});
+  record_median(ceilings, {.ceiling = "disk_read", .method = "a", .amount = 2e9},
+                {2, 0.1, 0.5, 2, 1});
   const Ceiling& disk = ceilings.values.at("disk_read");
   EXPECT_DOUBLE_EQ(disk.value, 2);
-  EXPECT_DOUBLE_EQ(disk.spread, 1) << "4 GB/s were seen";
-  record_median(ceilings, {.ceiling = "disk_read", .method = "lucky", .amount = 2e9}, {0.2, 4, 4});
+  EXPECT_DOUBLE_EQ(disk.spread, 1) << "4 GB/s were seen more than once";
+  record_median(ceilings, {.ceiling = "disk_read", .method = "lucky", .amount = 2e9},
+                {0.2, 0.2, 4, 4, 4});
   EXPECT_DOUBLE_EQ(disk.value, 2) << "0.5 GB/s in the median";
   EXPECT_EQ(disk.method, "a");
   EXPECT_DOUBLE_EQ(disk.spread, 4) << "10 GB/s were seen";
@@ -218,6 +220,14 @@ TEST(Ceilings, remember_how_fast_a_disk_was_at_another_moment) {
   EXPECT_DOUBLE_EQ(fast.get("disk_read"), 5);
   EXPECT_NEAR(fast.values.at("disk_read").spread, 0.2, 1e-9) << "6 GB/s were seen";
   EXPECT_DOUBLE_EQ(fast.values.at("dram_read").spread, 0);
+}
+
+TEST(Ceilings, keep_the_disk_of_another_moment_alone) {
+  const Ceilings kept = with_values(BackendKind::cpu, {{"disk_read", 4}, {"dram_read", 50}});
+  const Ceilings moment = with_values(BackendKind::cpu, {{"disk_read", 2}, {"dram_read", 60}});
+  EXPECT_EQ(with_disk_of(kept, moment),
+            with_values(BackendKind::cpu, {{"disk_read", 2}, {"dram_read", 50}}));
+  EXPECT_EQ(with_disk_of(kept, with_values(BackendKind::cpu, {})), kept) << "no disk was there";
 }
 
 TEST(Ceilings, fault_a_try_without_amount_or_time) {

@@ -131,7 +131,7 @@ struct Result {
   std::vector<SideResult> sides;              // empty when nothing was measured
   std::vector<ComparisonResult> comparisons;  // empty when nothing was measured
   std::vector<AbsentSide> absent;             // yardsticks
-  std::string bound_by;                       // memory, compute
+  std::string bound_by;                       // memory, disk, compute
   double intensity = 0;                       // FLOPs per byte
   VerificationResult verification;
   std::map<std::string, MetricResult> metrics;

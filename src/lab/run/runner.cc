@@ -377,16 +377,19 @@ Result Runner::run(const PlanItem& planned, std::optional<Ceilings>& ceilings,
     if (options_.profile != ProfileLevel::none && evidence.processes.back().ok) {
       profile(item, evidence, log_name, progress);
     }
-    const bool by_disk = target.facts(item.backend).cost(knobs).level == Cost::Level::disk;
-    if (by_disk) measure_again(ceilings, Part::disk, progress);
     evidence.ceilings = ceilings;
+    if (target.facts(item.backend).cost(knobs).level == Cost::Level::disk) {
+      look_at_disk(ceilings, evidence, progress);
+    }
     judge(result, target, knobs, evidence);
     // The ceilings may be of a busier moment: what is above them today as well is wrong.
-    if (is_above_ceiling(result) &&
-        measure_again(ceilings, by_disk ? Part::disk : Part::all, progress)) {
-      evidence.ceilings = ceilings;
-      result = blank();
-      judge(result, target, knobs, evidence);
+    if (is_above_ceiling(result) && ceilings) {
+      if (const auto again = measure_ceilings(ceilings->backend, progress)) {
+        evidence.ceilings = best_of(*evidence.ceilings, *again);
+        ceilings = best_of(*ceilings, *again);
+        result = blank();
+        judge(result, target, knobs, evidence);
+      }
     }
   }
   result.log = log_name;
@@ -394,15 +397,13 @@ Result Runner::run(const PlanItem& planned, std::optional<Ceilings>& ceilings,
   return result;
 }
 
-bool Runner::measure_again(std::optional<Ceilings>& ceilings, Part part,
-                           const ProgressCallback& progress) {
-  if (!ceilings) return false;
-  const auto again = ask_for_ceilings(
-      part == Part::disk ? WorkerRequest::Task::disk_ceiling : WorkerRequest::Task::ceilings,
-      ceilings->backend, progress);
-  if (!again) return false;
-  ceilings = best_of(*ceilings, *again);
-  return true;
+void Runner::look_at_disk(std::optional<Ceilings>& ceilings, Evidence& evidence,
+                          const ProgressCallback& progress) {
+  if (!ceilings) return;
+  const auto now = ask_for_ceilings(WorkerRequest::Task::disk_ceiling, ceilings->backend, progress);
+  if (!now) return;
+  evidence.ceilings = best_of(*ceilings, *now);
+  ceilings = with_disk_of(*ceilings, *now);
 }
 
 Expected<Ceilings> Runner::measure_ceilings(BackendKind backend, const ProgressCallback& progress) {

@@ -86,7 +86,6 @@ class Runner {
 
  private:
   struct Reply;
-  enum class Part { all, disk };
   Expected<std::vector<std::string>> command_for(const WorkerRequest& request) const;
   Reply ask(WorkerRequest request, const std::string& log_name, const ProgressCallback& progress,
             int process);
@@ -95,8 +94,10 @@ class Runner {
   void profile(const PlanItem& item, Evidence& evidence, const std::string& log_name,
                const ProgressCallback& progress);
 
-  /// False where there are none, or they cannot be measured again.
-  bool measure_again(std::optional<Ceilings>& ceilings, Part part, const ProgressCallback& progress);
+  /// A disk is another one a minute later: held against it is the better of both moments, and the
+  /// later one is kept.
+  void look_at_disk(std::optional<Ceilings>& ceilings, Evidence& evidence,
+                    const ProgressCallback& progress);
   Expected<Ceilings> ask_for_ceilings(WorkerRequest::Task task, BackendKind backend,
                                       const ProgressCallback& progress);
 

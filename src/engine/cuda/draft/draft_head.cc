@@ -1,6 +1,7 @@
 #include "engine/cuda/draft/draft_head.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -336,11 +337,15 @@ StepShape shape_of(std::span<const HeadRow> rows, std::span<const HeadText> text
   check(!rows.empty() && std::ssize(rows) <= kMostHeadRows && std::ssize(texts) <= kMostHeadRows &&
             guesses <= kMostGuesses,
         "a draft head's launch is too large");
-  std::size_t pages = 1;
-  for (const HeadText& text : texts) pages = std::max(pages, text.pages.size());
+  // All texts are guessed for as often: one that holds pages for fewer has its others nowhere.
+  std::int64_t pages = 1;
+  for (const HeadText& text : texts) {
+    const std::int32_t last = rows[static_cast<std::size_t>(text.last_row)].position;
+    pages = std::max({pages, std::ssize(text.pages), std::int64_t{pages_of(last + guesses)}});
+  }
   return {.tokens = padded(static_cast<int>(rows.size())),
           .sequences = padded(static_cast<int>(texts.size())),
-          .table_stride = table_stride(static_cast<std::int64_t>(pages)),
+          .table_stride = table_stride(pages),
           .logit_rows = guesses};
 }
 
@@ -360,8 +365,10 @@ std::int64_t DraftHead::ask(std::span<const HeadRow> rows, std::span<const HeadT
   const StepShape shape = shape_of(rows, texts, count);
   upload(rows, texts, shape);
   began_.record(stream_);
+  const auto began = std::chrono::steady_clock::now();
   start(shape);
   ended_.record(stream_);
+  asking_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return shape.sequences;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -72,9 +73,9 @@ class DraftHead {
   /// The same, but nobody waits: guess g of text t lies in place g * stride + t of the seam when
   /// the stream has come that far. Returns the stride.
   std::int64_t ask(std::span<const HeadRow> rows, std::span<const HeadText> texts, int count);
-  /// What lies there, when it has, and how long it took.
+  /// What lies there, when it has, and how long it took since ask() returned.
   std::int32_t answered(std::int64_t place) const;
-  double answer_s() const { return ended_.us_since(began_) * 1e-6; }
+  double answer_s() const { return std::max(0.0, ended_.us_since(began_) * 1e-6 - asking_s_); }
   /// The logits that the last guesses came of, [texts, draft_vocab].
   std::vector<float> last_logits(int texts) const;
 
@@ -135,6 +136,7 @@ class DraftHead {
   PinnedMemory host_inputs_, host_guesses_;
   StreamPlace uploaded_;  // the last inputs have left the host's memory
   CudaEvent began_{CudaEvent::Clock::runs}, ended_{CudaEvent::Clock::runs};
+  double asking_s_ = 0;  // of the host, since `began_`: to capture and to launch
 
   Weights fc_, qkv_, o_, gate_up_, down_, lm_head_;
   const float *input_norm_ = nullptr, *hidden_norm_ = nullptr, *mlp_norm_ = nullptr,

@@ -163,6 +163,7 @@ DraftHead::DraftHead(const model::EagleHead& head, const Matrix& embedding, cons
   lay_out(measured);
   memory_ = DeviceMemory(measured.bytes());
   cuda_check(cudaMemset(memory_.data(), 0, static_cast<std::size_t>(memory_.bytes())));
+  cuda_check(cudaDeviceSynchronize());  // the loader's stream does not wait for the memset's
   loader.is_filling = true;
   Layout filled(memory_.data());
   lay_out(filled);
