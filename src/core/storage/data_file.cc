@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::int64_t kWriteBytes = std::int64_t{8} << 20;
 constexpr int kAttempts = 50;
+constexpr int kEvictions = 500;
+constexpr unsigned kRetryUs = 1000;
 constexpr unsigned kReadAheadUs = 5000;  // 8 MiB of a disk of 2 GB/s take 4 ms
 constexpr const char* kFix = "set TMPDIR to a folder on a disk (ext4, xfs)";
 
@@ -41,6 +44,20 @@ int open_nameless(const std::filesystem::path& folder) {
 /// The same file under another description, whose flags are its own.
 int open_again(int file, int flags) {
   return ::open(fmt::format("/proc/self/fd/{}", file).c_str(), flags | O_CLOEXEC);
+}
+
+/// Pages that the page cache has of a file, with those that are still being read. Nothing before
+/// Linux 6.5, which has cachestat(); Debian 12's headers do not know its number.
+std::optional<std::uint64_t> pages_with_those_on_their_way(int file) {
+  constexpr long kCachestat = 451;
+  struct {
+    std::uint64_t offset = 0, length = 0;
+  } whole;
+  struct {
+    std::uint64_t cached, dirty, written, evicted, lately_evicted;
+  } pages{};
+  if (::syscall(kCachestat, file, &whole, &pages, 0) != 0) return std::nullopt;
+  return pages.cached;
 }
 
 }  // namespace
@@ -100,18 +117,18 @@ Expected<std::unique_ptr<DataFile>> DataFile::of_words(const std::filesystem::pa
 }
 
 Expected<void> DataFile::evict() const {
-  // Pages that another CPU has yet to put on a list survive a first attempt. So do pages that are
-  // still read ahead of a reader that has ended, and mincore() tells of them only once they are
-  // there: where something was held, it is looked at again a while later, if not so late that a
-  // disk that seeks is done, too.
+  // Pages that another CPU has yet to put on a list survive a first attempt, and so do those that
+  // are still read ahead of a reader that has ended. mincore() does not tell of the latter: where
+  // the kernel cannot, either, what was held is looked at again when they should have come.
   std::int64_t left = 0;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kEvictions; ++attempt) {
     const auto held = cached_bytes();
     if (!held) return held.error();
     left = *held;
-    if (left == 0) return {};
+    const auto pages = pages_with_those_on_their_way(cached());
+    if (left == 0 && pages.value_or(0) == 0) return {};
     ::posix_fadvise(cached(), 0, 0, POSIX_FADV_DONTNEED);
-    ::usleep(kReadAheadUs);
+    ::usleep(pages ? kRetryUs : kReadAheadUs);
   }
   return Error{
       fmt::format("{} bytes of a file stay in the page cache: its file system does not drop "
