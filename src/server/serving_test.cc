@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class ServingTest : public ::testing::Test {
+class ServingTest : public ::testing::Test {  // NOLINT(cppcoreguidelines-virtual-class-destructor)
  protected:
   ServingTest() {
     executor_.next = [](const engine::FakeExecutor::History& history) {

@@ -53,7 +53,7 @@ struct Operands {
     const auto fill = [&](std::vector<int>& values, std::vector<Element>& narrowed) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] =
-            static_cast<int>(random.next_below(static_cast<std::uint64_t>(2 * most + 1))) - most;
+            static_cast<int>(random.next_below(2 * static_cast<std::uint64_t>(most) + 1)) - most;
         narrow(values[i], narrowed[i]);
       }
     };
@@ -100,10 +100,8 @@ void expect_product(lab::Side (*kernel)(const Params&, const lab::Cuda&),
     for (std::size_t i = 0; i < c.size(); ++i) {
       const bool within = i >= kGuard && i < kGuard + operands.c.size();
       // Bits, so that nothing that is not a number is taken for another.
-      wrong +=
-          std::memcmp(&c[i], within ? &operands.c[i - kGuard] : &unwritten, sizeof(Element)) == 0
-              ? 0
-              : 1;
+      const void *got = &c[i], *wanted = within ? &operands.c[i - kGuard] : &unwritten;
+      wrong += std::memcmp(got, wanted, sizeof(Element)) == 0 ? 0 : 1;
     }
     ASSERT_EQ(wrong, 0u) << "elements of C or around it, seed " << seed;
   }

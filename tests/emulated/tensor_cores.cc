@@ -203,8 +203,8 @@ void Cluster::finish_product(const Product& product) {
       for (int column = 0; column < product.columns; ++column) {
         float sum = product.add ? sums[column] : 0;
         for (int i = 0; i < depth; ++i) {
-          sum += a[static_cast<std::size_t>(row * depth + i)] *
-                 b[static_cast<std::size_t>(column * depth + i)];
+          sum += a[static_cast<std::size_t>(row) * depth + i] *
+                 b[static_cast<std::size_t>(column) * depth + i];
         }
         sums[column] = sum;
       }

@@ -28,7 +28,6 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 std::vector<double> numbers_of(const stats::Interval& interval) {
   return {interval.value, interval.lo, interval.hi};

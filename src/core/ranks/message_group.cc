@@ -335,7 +335,7 @@ class MessageGroup final : public Group {
     }
     const std::size_t first = count * self() / ranks;
     const std::span<T> own = numbers.subspan(first, counts[self()]);
-    const auto added = scatter_sum<T>(call, numbers, counts, own);
+    auto added = scatter_sum<T>(call, numbers, counts, own);
     if (!added) return added;
     return gather_parts(call, std::as_bytes(own), sizes, std::as_writable_bytes(numbers));
   }

@@ -11,7 +11,7 @@ namespace {
 void check_order(const StepData& step) {
   for (const StepData::Item& item : step.items) {
     for (std::int32_t i = 0; i < item.num_tokens; ++i) {
-      const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token + i)];
+      const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token) + i];
       check(token.position == item.context + i && token.slot == token.position,
             "on a GPU an item's tokens follow its context, each in the slot of its position");
     }

@@ -197,7 +197,7 @@ class FedDrafter final : public Drafter {
 
 using MakesDrafter = std::function<std::vector<std::shared_ptr<Drafter>>(Executor& target)>;
 
-inline MakesDrafter one_drafter(std::shared_ptr<Drafter> drafter) {
+inline MakesDrafter one_drafter(const std::shared_ptr<Drafter>& drafter) {
   return [drafter](Executor&) { return std::vector{drafter}; };
 }
 

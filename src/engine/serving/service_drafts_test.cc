@@ -330,7 +330,6 @@ TEST(Speculation, hashes_and_commits_only_what_was_accepted_and_said) {
   EXPECT_EQ(events.ends[0].speculation.accepted, 4);
   // Seven positions are known after the stop's token; a page of four is whole, not two.
   RecordedEvents again;
-  std::vector<std::int32_t> longer = prompt;
   FakeRunner::History history(prompt);
   for (int i = 0; i < 12; ++i) history.push_back(guessable_token(history));
   ASSERT_TRUE(bench.service->submit({.prompt = history, .max_tokens = 1}, again.events_to()));

@@ -62,8 +62,8 @@ double guessing_s(const TimedStep& step) {
 
 }  // namespace
 
-DraftBudget::DraftBudget(DraftLengths lengths, std::int64_t most, std::vector<Feeding> drafters,
-                         const std::vector<TreeShape>& trees)
+DraftBudget::DraftBudget(DraftLengths lengths, std::int64_t most,
+                         const std::vector<Feeding>& drafters, const std::vector<TreeShape>& trees)
     : lengths_(lengths), most_(most), plain_every_(kFirstPlainEvery) {
   for (const Feeding feeding : drafters) drafters_.push_back({.feeding = feeding});
   for (std::size_t d = 0; d < trees.size(); ++d) drafters_[d].tree = trees[d];

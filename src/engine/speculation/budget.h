@@ -55,7 +55,7 @@ struct DraftPick {
 class DraftBudget {
  public:
   /// `trees`: of those drafters that fan out, by drafter.
-  DraftBudget(DraftLengths lengths, std::int64_t most, std::vector<Feeding> drafters = {{}},
+  DraftBudget(DraftLengths lengths, std::int64_t most, const std::vector<Feeding>& drafters = {{}},
               const std::vector<TreeShape>& trees = {});
 
   /// Before each step: so many requests decode in it.

@@ -125,7 +125,8 @@ class FakeRunner final : public Runner {
     for (std::int64_t layer = 0; layer < limits_.export_layers; ++layer) {
       for (const StepData::Item& item : step.items) {
         for (std::int32_t t = 0; item.exports && t < item.num_tokens; ++t) {
-          const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token + t)];
+          const StepToken& token =
+              step.tokens[static_cast<std::size_t>(item.first_token) + static_cast<std::size_t>(t)];
           residuals_.insert(residuals_.end(), static_cast<std::size_t>(config_.hidden),
                             static_cast<float>(1000 * layer + token.id));
         }

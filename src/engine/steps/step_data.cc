@@ -12,7 +12,7 @@ namespace {
 
 void check_tokens(const StepData& step, const StepData::Item& item, const StepLimits& limits) {
   for (std::int32_t i = 0; i < item.num_tokens; ++i) {
-    const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token + i)];
+    const StepToken& token = step.tokens[static_cast<std::size_t>(item.first_token) + i];
     check(token.id < limits.vocab, "a token id is outside the vocabulary");
     check(!is_late_guess(token.id) || place_of_guess(token.id) < limits.guess_places,
           "a late guess has no place on this backend");
@@ -27,7 +27,7 @@ void check_tree(const StepData& step, const StepData::Item& item) {
   check(item.num_tokens <= kMostTreeTokens,
         "an item has a tree of more tokens than there are bits");
   for (std::int32_t i = 0; i < item.num_tokens; ++i) {
-    const auto index = static_cast<std::size_t>(item.first_token + i);
+    const auto index = static_cast<std::size_t>(item.first_token) + i;
     const std::uint64_t seen = step.ancestors[index];
     const std::uint64_t others = seen & ~(std::uint64_t{1} << i);
     check(seen != others && seen >> i == 1, "a token of a tree sees itself last");

@@ -23,7 +23,7 @@ struct Seen {
 
 }  // namespace
 
-Side reading_cold(std::shared_ptr<StoredWords> stored, Side side) {
+Side reading_cold(const std::shared_ptr<StoredWords>& stored, Side side) {
   side.enter = [stored] { require(stored->file().evict()); };
   const auto seen = std::make_shared<Seen>();
   side.leave = [stored, seen] {
@@ -41,12 +41,12 @@ Side reading_cold(std::shared_ptr<StoredWords> stored, Side side) {
   return side;
 }
 
-Side reading_hot(std::shared_ptr<StoredWords> stored, Side side) {
+Side reading_hot(const std::shared_ptr<StoredWords>& stored, Side side) {
   side.enter = [stored] { require(stored->file().load()); };
   return side;
 }
 
-Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts,
+Side reading_by_all(const std::shared_ptr<StoredWords>& stored, const StoredParts& parts,
                     ThreadPool& pool) {
   const int file = stored->file().direct();
   return reading_cold(

@@ -15,10 +15,10 @@ namespace gauntlet::lab::inline author {
 
 /// Drops the file from the page cache before each sample, outside of the time; a file system that
 /// keeps it is a fault. Its outcome "page_cache_bytes" is what the cache holds of it afterwards.
-Side reading_cold(std::shared_ptr<StoredWords> stored, Side side);
+Side reading_cold(const std::shared_ptr<StoredWords>& stored, Side side);
 
 /// Has all of the file in the page cache before each sample, as another process would leave it.
-Side reading_hot(std::shared_ptr<StoredWords> stored, Side side);
+Side reading_hot(const std::shared_ptr<StoredWords>& stored, Side side);
 
 /// Parts of a file, one behind the other in `out`.
 struct StoredParts {
@@ -30,7 +30,7 @@ struct StoredParts {
 
 /// A yardstick for one thread that reads long parts past the page cache: all threads do, 1 MiB at a
 /// time, which is what a disk's ceiling is most often found by.
-Side reading_by_all(std::shared_ptr<StoredWords> stored, const StoredParts& parts,
+Side reading_by_all(const std::shared_ptr<StoredWords>& stored, const StoredParts& parts,
                     ThreadPool& pool);
 
 /// Expects in output `name`, of bytes, parts of the file one behind the other: as many as `start`

@@ -320,7 +320,7 @@ TEST(Provenance, names_the_boards_of_a_gpu_alone) {
 
 TEST_F(ExpectationsTest, record_only_what_was_measured_with_default_knobs) {
   Expectations expectations = loaded();
-  const auto left_out = [&](Result result) {
+  const auto left_out = [&](const Result& result) {
     const bool recorded = expectations.record(result, run_on("GPU-1"));
     EXPECT_NE(recorded, expectations.empty());
     return !recorded;

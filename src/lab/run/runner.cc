@@ -85,7 +85,7 @@ std::uint64_t fresh_seed() {
 /// Text that nobody but this user can read, gone at the latest with this object.
 class SecretFile {
  public:
-  SecretFile(std::string path, const std::string& text)
+  SecretFile(const std::string& path, const std::string& text)
       : path_(std::filesystem::absolute(path).string()) {
     const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return;  // whoever reads it says that it is not there

@@ -317,7 +317,8 @@ std::string on_profile(const std::string& profile, const std::string& otherwise)
 }
 
 TEST_F(RunnerWithScript, profiles_in_a_process_of_its_own) {
-  ProfileOutcome outcome{.sides = {{{{"sectors", 32}}}, {{{"sectors", 4}}}}};
+  ProfileOutcome outcome{
+      .sides = {{.counters = {{"sectors", 32}}}, {.counters = {{"sectors", 4}}}}};
   nlohmann::json message = to_json(outcome);
   message["type"] = "profile";
   const Result result =

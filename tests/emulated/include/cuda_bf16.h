@@ -4,6 +4,8 @@
 
 #include "core/narrow_floats.h"
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 struct __nv_bfloat162 {
   gauntlet::Bf16 x, y;
 };
@@ -11,3 +13,4 @@ inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {gauntlet::to_bf16(x), gauntlet::to_bf16(y)};
 }
 inline std::uint16_t __bfloat16_as_ushort(gauntlet::Bf16 value) { return value.bits; }
+// NOLINTEND(bugprone-reserved-identifier)

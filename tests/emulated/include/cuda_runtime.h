@@ -7,6 +7,8 @@
 
 #include "tests/emulated/cluster.h"
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -30,6 +32,7 @@ inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits);
 
 inline void __syncwarp() { gauntlet::emulated::Cluster::current().sync_warp(); }
 inline void __syncthreads() { gauntlet::emulated::Cluster::current().sync_block(); }
+// NOLINTEND(bugprone-reserved-identifier)
 
 enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension };
 struct cudaLaunchAttribute {
