@@ -277,13 +277,6 @@ Ceilings best_of(const Ceilings& a, const Ceilings& b) {
   return best;
 }
 
-Ceilings with_disk_of(const Ceilings& kept, const Ceilings& moment) {
-  Ceilings all = kept;
-  const auto disk = moment.values.find(kDisk);
-  if (disk != moment.values.end()) all.values[kDisk] = disk->second;
-  return all;
-}
-
 RooflinePoint place(const Cost& cost, double ns, const Ceilings& ceilings, Threads threads) {
   const Rates rates(ceilings, threads);
   RooflinePoint point;

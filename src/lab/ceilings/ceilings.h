@@ -83,9 +83,6 @@ Expected<void> save_ceilings(const Ceilings& ceilings);
 /// what either saw.
 Ceilings best_of(const Ceilings& a, const Ceilings& b);
 
-/// The kept ones with the disk of another moment: what it once gave is not granted for ever.
-Ceilings with_disk_of(const Ceilings& kept, const Ceilings& moment);
-
 /// How much of a CPU the placed side uses. A GPU has one set of ceilings and ignores it.
 enum class Threads { one, all };
 

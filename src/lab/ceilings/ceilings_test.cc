@@ -222,14 +222,6 @@ TEST(Ceilings, remember_how_fast_a_disk_was_at_another_moment) {
   EXPECT_DOUBLE_EQ(fast.values.at("dram_read").spread, 0);
 }
 
-TEST(Ceilings, keep_the_disk_of_another_moment_alone) {
-  const Ceilings kept = with_values(BackendKind::cpu, {{"disk_read", 4}, {"dram_read", 50}});
-  const Ceilings moment = with_values(BackendKind::cpu, {{"disk_read", 2}, {"dram_read", 60}});
-  EXPECT_EQ(with_disk_of(kept, moment),
-            with_values(BackendKind::cpu, {{"disk_read", 2}, {"dram_read", 50}}));
-  EXPECT_EQ(with_disk_of(kept, with_values(BackendKind::cpu, {})), kept) << "no disk was there";
-}
-
 TEST(Ceilings, fault_a_try_without_amount_or_time) {
   Ceilings ceilings;
   EXPECT_THROW(record(ceilings, {.ceiling = "x", .amount = 1}, {}), Fault);

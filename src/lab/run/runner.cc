@@ -402,8 +402,8 @@ void Runner::look_at_disk(std::optional<Ceilings>& ceilings, Evidence& evidence,
   if (!ceilings) return;
   const auto now = ask_for_ceilings(WorkerRequest::Task::disk_ceiling, ceilings->backend, progress);
   if (!now) return;
-  evidence.ceilings = best_of(*ceilings, *now);
-  ceilings = with_disk_of(*ceilings, *now);
+  ceilings = best_of(*ceilings, *now);
+  evidence.ceilings = ceilings;
 }
 
 Expected<Ceilings> Runner::measure_ceilings(BackendKind backend, const ProgressCallback& progress) {

@@ -94,8 +94,7 @@ class Runner {
   void profile(const PlanItem& item, Evidence& evidence, const std::string& log_name,
                const ProgressCallback& progress);
 
-  /// A disk is another one a minute later: held against it is the better of both moments, and the
-  /// later one is kept.
+  /// A disk is another one a minute later: the better of both moments is held against, and kept.
   void look_at_disk(std::optional<Ceilings>& ceilings, Evidence& evidence,
                     const ProgressCallback& progress);
   Expected<Ceilings> ask_for_ceilings(WorkerRequest::Task task, BackendKind backend,
